@@ -13,7 +13,7 @@ import pytest
 from google.rpc import code_pb2, status_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
-from heddle_cli.connections import Connection, new_call_options
+from heddle_cli.connections import Connection
 from heddle_migration_service.commands.batch_jobs import follow_job
 from heddle_migration_service.commands.reports import JsonLines, Report, Sentences
 from heddle_runtime.errors import (
@@ -51,7 +51,7 @@ def follow(
 
     def run() -> bool:
         call = MigrationServiceStub(channel).MigrateAssistants(
-            pb.MigrateAssistantsRequest(), **new_call_options(60)
+            pb.MigrateAssistantsRequest(), timeout=60
         )
         connection = Connection(MigrationServiceStub(channel), channel, "there:1")
         told = report or Sentences("migrated")

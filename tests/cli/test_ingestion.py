@@ -12,6 +12,7 @@ from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from heddle_cli.connections import Connection
 from heddle_cli.documents import Document
 from heddle_cli.ingestion import Outcome, ingest_document
+from heddle_cli.secret import authorized
 from heddle_runtime.errors import UnavailableError
 
 SERVICE = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
@@ -42,7 +43,7 @@ def exchange(
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(
             ingest_document,
-            Connection(KnowledgeServiceStub(channel), channel, "there:1"),
+            Connection(KnowledgeServiceStub(authorized(channel)), channel, "there:1"),
             COMMON,
             document,
             lambda *told: seen.append(told),
@@ -92,7 +93,7 @@ def test_a_file_that_vanished_is_told_without_a_call(document: Document) -> None
     channel = grpc_testing.channel([SERVICE], grpc_testing.strict_fake_time(time.time()))
 
     outcome = ingest_document(
-        Connection(KnowledgeServiceStub(channel), channel, "there:1"),
+        Connection(KnowledgeServiceStub(authorized(channel)), channel, "there:1"),
         COMMON,
         document,
         lambda *_: None,

@@ -10,7 +10,7 @@ from cli.keeping import Kept
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_runtime.identity.callers import SERVICE, Identity
 
 METADATA = json.dumps(
@@ -52,7 +52,7 @@ def consume(address: str, *answered: tuple[str, str]) -> None:
     ]
     request = pb.RecordUsageRequest(recorder="test", entries=entries)
     with connected(address, UsageServiceStub, RECORDER) as connection:
-        connection.stub.RecordUsage(request, **new_call_options())
+        connection.stub.RecordUsage(request)
 
 
 def test_usage_is_a_table_with_a_row_for_each_model(service: str, heddle: Run) -> None:

@@ -10,7 +10,7 @@ from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_cli.options import AsJson, AssistantsAddress, OrchestratorAddress
 from heddle_cli.terminal import out, plain
 from heddle_runtime.errors import HeddleError
@@ -95,7 +95,7 @@ def _questions(options: list[str], file: Path | None) -> list[str]:
 def _assistant(address: str, identifier: str) -> assistant_pb2.Assistant:
     with connected(address, AssistantServiceStub) as connection:
         request = assistant_pb2.GetAssistantRequest(reference=f"lamb_assistant.{identifier}")
-        return connection.stub.GetAssistant(request, **new_call_options()).assistant
+        return connection.stub.GetAssistant(request).assistant
 
 
 def _compared(
@@ -164,7 +164,7 @@ def _run(assistant: assistant_pb2.Assistant, question: str, address: str, timeou
     request = orchestrator_pb2.RunWholeCompletionRequest(run=run)
     owner = Identity(assistant.owner, assistant.organization, (CREATOR,))
     with connected(address, OrchestratorServiceStub, owner) as connection:
-        response = connection.stub.RunWholeCompletion(request, **new_call_options(timeout))
+        response = connection.stub.RunWholeCompletion(request, timeout=timeout)
     return "".join(event.text_delta for event in response.events)
 
 

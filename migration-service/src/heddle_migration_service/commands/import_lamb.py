@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_cli.options import AsJson, MigrationAddress
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.settings.addresses import MIGRATION
@@ -62,6 +62,6 @@ def import_lamb(
         if knowledge:
             options = pb.KnowledgeImport(language=language, embedding_model=embedding_model)
             request.knowledge.CopyFrom(options)
-        call = connection.stub.ImportLamb(request, **new_call_options(MAX_SECONDS))
+        call = connection.stub.ImportLamb(request, timeout=MAX_SECONDS)
         if not follow_job(connection, call, lambda step: step.table, report, dry_run=dry_run):
             raise typer.Exit(1)

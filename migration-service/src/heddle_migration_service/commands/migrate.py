@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_cli.options import AsJson, MigrationAddress
 from heddle_runtime.settings.addresses import MIGRATION
 
@@ -52,14 +52,13 @@ def migrate(
     changed = "restored" if rollback else "to be migrated" if dry_run else "migrated"
     report = JsonLines(dry_run=dry_run) if as_json else Sentences(changed)
     with connected(migration_address, MigrationServiceStub) as connection:
-        options = new_call_options(MAX_SECONDS)
         call: Any
         if rollback:
             restoring = pb.RollbackAssistantsRequest(ids=some, discard_edits=discard_edits)
-            call = connection.stub.RollbackAssistants(restoring, **options)
+            call = connection.stub.RollbackAssistants(restoring, timeout=MAX_SECONDS)
         else:
             migrating = pb.MigrateAssistantsRequest(ids=some, dry_run=dry_run)
-            call = connection.stub.MigrateAssistants(migrating, **options)
+            call = connection.stub.MigrateAssistants(migrating, timeout=MAX_SECONDS)
         if not follow_job(connection, call, lambda _: "assistants", report, dry_run=dry_run):
             raise typer.Exit(1)
 

@@ -9,7 +9,6 @@ from typing import Generic, TypeVar
 
 import grpc
 from heddle_runtime.errors import HeddleError, InvalidRequestError
-from heddle_runtime.identity.call_metadata import REQUEST_ID, CallOptions, new_request_id
 from heddle_runtime.identity.callers import OPERATOR, Identity
 from heddle_runtime.rpc.client import OPTIONS, contract_of, service_config
 from heddle_runtime.settings.mutual_tls import channel_from_environment
@@ -19,8 +18,6 @@ from heddle_cli.failures import failure
 from heddle_cli.secret import authorized
 
 StubT = TypeVar("StubT")
-SOON = 15.0
-"""Seconds for calls that are usually fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +40,8 @@ def connected(
     identity: Identity = OPERATOR,
 ) -> Iterator[Connection[StubT]]:
     """Yield the service at `address`. A failed call leaves the block as a `HeddleError`.
+
+    Each call gets an id, and a deadline after `SOON` unless it names another `timeout`.
 
     Args:
         address: Of the service, as HOST:PORT or unix:/PATH, or of one of its `replicas`.
@@ -78,11 +77,3 @@ def replicas(address: str) -> list[Location]:
         return replica_locations(address)
     except ValueError as error:
         raise InvalidRequestError(f"{error}.") from error
-
-
-def new_call_options(timeout: float = SOON) -> CallOptions:
-    """Return the options of a call: its deadline and an id.
-
-    Use as `stub.Method(request, **new_call_options(seconds))`.
-    """
-    return {"timeout": timeout, "metadata": ((REQUEST_ID, new_request_id()),)}

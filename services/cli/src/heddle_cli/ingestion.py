@@ -16,7 +16,7 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 
-from heddle_cli.connections import Connection, new_call_options
+from heddle_cli.connections import Connection
 from heddle_cli.documents import Document
 from heddle_cli.failures import sentence
 from heddle_cli.progress import Progress
@@ -53,7 +53,7 @@ def ensure_collection(
     """Create the collection if it does not exist, and return whether it was created."""
     request = knowledge_pb2.CreateCollectionRequest(collection=collection)
     try:
-        connection.stub.CreateCollection(request, **new_call_options(_CREATING))
+        connection.stub.CreateCollection(request, timeout=_CREATING)
     except grpc.RpcError as error:
         known = connection.failure(error)
         if isinstance(known, AlreadyExistsError):
@@ -115,7 +115,7 @@ def _ingested(
     progress: Progress,
 ) -> Outcome:
     outcome = Outcome("failed", "The answer of the service was cut off.")
-    call = connection.stub.IngestDocument(request, **new_call_options(MAX_SECONDS))
+    call = connection.stub.IngestDocument(request, timeout=MAX_SECONDS)
     try:
         for response in call:
             match response.WhichOneof("event"):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from heddle_cli.connections import SOON, new_call_options
+from heddle_cli.secret import SOON
 
 
 def pages(
@@ -16,7 +16,7 @@ def pages(
     while True:
         page_request = type(request)(page_token=token)
         page_request.MergeFrom(request)
-        page = method(page_request, **new_call_options(timeout))
+        page = method(page_request, timeout=timeout)
         yield page
         if not (token := page.next_page_token):
             return

@@ -11,7 +11,7 @@ from typing import Any, cast
 import grpc
 import heddle
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.identity.call_metadata import AUTHORIZATION
+from heddle_runtime.identity.call_metadata import AUTHORIZATION, REQUEST_ID, new_request_id
 from heddle_runtime.identity.callers import OPERATOR, Identity, TokenSigner
 from heddle_runtime.identity.secrets import read_secret
 from heddle_runtime.rpc.multiplex.methods import service_of
@@ -19,11 +19,13 @@ from heddle_runtime.settings.secret_files import SecretFileError, secret_in_file
 from heddle_runtime.settings.service import MIN_SECRET_CHARACTERS, ServiceSettings
 
 SECRET = "HEDDLE_IDENTITY_SECRET"  # noqa: S105 - the variable's name, not what it holds
+SOON = 15.0
+"""Seconds for calls that are usually fast."""
 SECRET_FILE = "HEDDLE_LOCAL_SECRET_FILE"  # noqa: S105 - likewise
 
 
 def authorized(channel: grpc.Channel, identity: Identity = OPERATOR) -> grpc.Channel:
-    """Return the channel with a token of `identity` in each call, if there is a secret."""
+    """Return the channel with an id, a deadline and, if there is a secret, a token in each call."""
     return cast("grpc.Channel", _AuthorizedChannel(channel, identity))
 
 
@@ -108,7 +110,8 @@ class _AuthorizedChannel:
 
 
 def _with_token(method: str, call: Callable[..., Any], identity: Identity) -> Callable[..., Any]:
-    def send(request: object, *, timeout: float, metadata: tuple[tuple[str, str], ...]) -> Any:  # noqa: ANN401 - the method's own response
+    def send(request: object, *, timeout: float = SOON) -> Any:  # noqa: ANN401 - the method's own response
+        metadata: tuple[tuple[str, str], ...] = ((REQUEST_ID, new_request_id()),)
         if secret := services_secret():
             token = signer(secret).token(identity, service_of(method))
             metadata = (*metadata, (AUTHORIZATION, f"Bearer {token}"))

@@ -40,9 +40,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def columns(rows: Iterable[Sequence[str]]) -> None:
-    """Print `rows` in columns."""
+def columns(rows: Iterable[Sequence[str]], *, head: Sequence[str] = (), without: str = "") -> None:
+    """Print rows in columns below a head; `without` rows, print a text in their place."""
     cells = [[" ".join(plain(cell).split()) for cell in row] for row in rows]
+    if not cells and without:
+        notes.print(without, style="dim")
+        return
+    if head:
+        cells.insert(0, [*head])
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]

@@ -10,7 +10,7 @@ from heddle_conversion.assistant_file import AssistantFile, AssistantFileError, 
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.settings.addresses import ASSISTANTS
 
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_cli.options import AssistantsAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
@@ -44,7 +44,7 @@ def validate(
             request = assistant_pb2.CreateAssistantRequest(
                 assistant=file.assistant, validate_only=True
             )
-            response = connection.stub.CreateAssistant(request, **new_call_options())
+            response = connection.stub.CreateAssistant(request)
             violations = [file.fault(v.field, v.description) for v in response.violations]
             faults = [*file.faults, *file.without_unread(violations)]
             for fault in sorted(faults, key=lambda each: each.line):

@@ -69,10 +69,7 @@ def list_events(  # noqa: PLR0913 - each is an option that people type
         for event in events[:limit]:
             out.print(plain(json.dumps(_members(event))))
         return
-    if not events:
-        notes.print("There are no such events.", style="dim")
-        return
-    columns([_HEAD, *map(_row, events[:limit])])
+    columns(map(_row, events[:limit]), head=_HEAD, without="There are no such events.")
 
 
 @app.command("verify")

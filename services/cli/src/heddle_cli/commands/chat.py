@@ -9,7 +9,7 @@ from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
 from heddle_runtime.errors import ProviderGarbledError
 from heddle_runtime.settings.addresses import ORCHESTRATOR
 
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_cli.options import OrchestratorAddress
 from heddle_cli.terminal import notes
 from heddle_cli.transcript import Transcript
@@ -34,7 +34,7 @@ def chat(
     )
     transcript = Transcript()
     with connected(orchestrator_address, OrchestratorServiceStub) as connection:
-        call = connection.stub.RunCompletion(request, **new_call_options(timeout))
+        call = connection.stub.RunCompletion(request, timeout=timeout)
         try:
             for response in call:
                 for event in response.events:

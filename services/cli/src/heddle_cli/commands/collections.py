@@ -7,10 +7,10 @@ from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from heddle_runtime.settings.addresses import KNOWLEDGE
 
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_cli.options import KnowledgeAddress
 from heddle_cli.pages import items
-from heddle_cli.terminal import columns, counted, notes, out
+from heddle_cli.terminal import columns, counted, out
 
 app = typer.Typer(help="List and delete knowledge collections.", no_args_is_help=True)
 _DELETING = 60.0
@@ -22,9 +22,10 @@ def list_collections(*, knowledge_address: KnowledgeAddress = KNOWLEDGE) -> None
     with connected(knowledge_address, KnowledgeServiceStub) as connection:
         request = knowledge_pb2.ListCollectionsRequest()
         collections = items(connection.stub.ListCollections, request, "collections")
-    if not collections:
-        notes.print("There are no collections. `heddle ingest` creates one.", style="dim")
-    columns((c.name, c.backend, _size(c), c.title) for c in collections)
+    columns(
+        ((c.name, c.backend, _size(c), c.title) for c in collections),
+        without="There are no collections. `heddle ingest` creates one.",
+    )
 
 
 @app.command("delete")
@@ -38,11 +39,11 @@ def delete_collection(
     with connected(knowledge_address, KnowledgeServiceStub) as connection:
         # Deleting is idempotent, so it would not report a mistyped name.
         request = knowledge_pb2.GetCollectionRequest(name=name)
-        collection = connection.stub.GetCollection(request, **new_call_options()).collection
+        collection = connection.stub.GetCollection(request).collection
         if not yes:
             typer.confirm(f"Delete {name} with {_size(collection)}?", abort=True)
         connection.stub.DeleteCollection(
-            knowledge_pb2.DeleteCollectionRequest(name=name), **new_call_options(_DELETING)
+            knowledge_pb2.DeleteCollectionRequest(name=name), timeout=_DELETING
         )
     out.print(f"{name}: deleted")
 

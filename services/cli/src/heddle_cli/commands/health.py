@@ -16,7 +16,7 @@ from heddle_runtime.settings.addresses import (
 )
 from heddle_runtime.settings.service_address import Location
 
-from heddle_cli.connections import connected, new_call_options, replicas
+from heddle_cli.connections import connected, replicas
 from heddle_cli.failures import sentence
 from heddle_cli.options import (
     AssistantsAddress,
@@ -72,9 +72,7 @@ def _rows(service: str, address: str) -> Iterator[Row]:
 def _replica_rows(replica: str, location: Location) -> Iterator[Row]:
     try:
         with connected(location, HealthServiceStub) as connection:
-            response = connection.stub.GetHealth(
-                health_pb2.GetHealthRequest(), **new_call_options(_TIMEOUT)
-            )
+            response = connection.stub.GetHealth(health_pb2.GetHealthRequest(), timeout=_TIMEOUT)
     except HeddleError as error:
         yield replica, "", "not ready", "", sentence(error)
         return

@@ -11,7 +11,7 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
 from heddle_runtime.settings.addresses import ASSISTANTS
 
-from heddle_cli.connections import Connection, connected, new_call_options
+from heddle_cli.connections import Connection, connected
 from heddle_cli.options import AssistantsAddress
 from heddle_cli.pages import items
 from heddle_cli.terminal import columns, notes, out, plain
@@ -84,13 +84,11 @@ def list_keys(
     """List the keys, newest first: id, organisation, user, rights, state, name."""
     with connected(assistants_address, AccountServiceStub) as connection:
         keys = list(listed(connection, organization))
+    without = "There are no keys. `heddle keys create` makes one."
     if former_pepper:
         keys = [key for key in keys if key.former_pepper and is_usable(key)]
-        if not keys:
-            notes.print("No key needs a former pepper.", style="dim")
-    elif not keys:
-        notes.print("There are no keys. `heddle keys create` makes one.", style="dim")
-    columns(_row(key) for key in keys)
+        without = "No key needs a former pepper."
+    columns(map(_row, keys), without=without)
 
 
 @app.command("revoke")
@@ -104,14 +102,14 @@ def revoke_key(
     beginning, _, rest = identifier.partition("_")
     request = pb.RevokeKeyRequest(id=rest.partition("_")[0] if beginning == "hk" else identifier)
     with connected(assistants_address, AccountServiceStub) as connection:
-        key = connection.stub.RevokeKey(request, **new_call_options()).key
+        key = connection.stub.RevokeKey(request).key
     out.print(plain(f"{key.id}: revoked"))
 
 
 def create(connection: Connection[AccountServiceStub], key: pb.Key) -> pb.CreateKeyResponse:
     """Create a key."""
     request = pb.CreateKeyRequest(key=key)
-    return connection.stub.CreateKey(request, **new_call_options())
+    return connection.stub.CreateKey(request)
 
 
 def listed(connection: Connection[AccountServiceStub], organization: str) -> Iterator[pb.Key]:

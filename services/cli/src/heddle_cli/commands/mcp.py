@@ -9,7 +9,7 @@ from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.settings.addresses import TOOLS
 
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_cli.options import ToolsAddress
 from heddle_cli.terminal import notes, out, plain
 
@@ -40,7 +40,7 @@ def pins(
         organization=organization, url=url, command=command, credential=credential
     )
     with connected(tools_address, ToolServiceStub) as connection:
-        tools = connection.stub.InspectMcpServer(request, **new_call_options(_TIMEOUT)).tools
+        tools = connection.stub.InspectMcpServer(request, timeout=_TIMEOUT).tools
     if not tools:
         raise InvalidRequestError("The server has no tools.")
     for each in tools:

@@ -11,7 +11,7 @@ from heddle_runtime.errors import InvalidRequestError, NotFoundError
 from heddle_runtime.settings.addresses import ASSISTANTS, CONNECTOR, KNOWLEDGE, TOOLS
 
 from heddle_cli.commands.people import erase_organization
-from heddle_cli.connections import Connection, connected, new_call_options
+from heddle_cli.connections import Connection, connected
 from heddle_cli.options import (
     AssistantsAddress,
     ConnectorAddress,
@@ -31,11 +31,10 @@ def list_organizations(*, assistants_address: AssistantsAddress = ASSISTANTS) ->
     with connected(assistants_address, AccountServiceStub) as connection:
         request = pb.ListOrganizationsRequest()
         organizations = items(connection.stub.ListOrganizations, request, "organizations")
-    if not organizations:
-        notes.print(
-            "There are no organisations. `heddle organizations set` creates one.", style="dim"
-        )
-    columns((item.slug, "system" if item.system else "-", item.name) for item in organizations)
+    columns(
+        ((item.slug, "system" if item.system else "-", item.name) for item in organizations),
+        without="There are no organisations. `heddle organizations set` creates one.",
+    )
 
 
 @app.command("show")
@@ -75,7 +74,7 @@ def set_organization(
     with connected(assistants_address, AccountServiceStub) as connection:
         known = etag or _etag(connection, slug)
         request = pb.PutOrganizationRequest(organization=organization, etag=known)
-        connection.stub.PutOrganization(request, **new_call_options())
+        connection.stub.PutOrganization(request)
     out.print(plain(f"{slug}: {'changed' if known else 'made'}"))
 
 
@@ -115,7 +114,7 @@ def _text(file: typer.FileText) -> str:
 def read(connection: Connection[AccountServiceStub], slug: str) -> pb.GetOrganizationResponse:
     """Return an organisation."""
     request = pb.GetOrganizationRequest(slug=slug)
-    return connection.stub.GetOrganization(request, **new_call_options())
+    return connection.stub.GetOrganization(request)
 
 
 def _etag(connection: Connection[AccountServiceStub], slug: str) -> str:

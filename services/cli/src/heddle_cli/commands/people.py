@@ -12,7 +12,7 @@ from heddle.person.v1.person_pb2_grpc import PersonServiceStub
 from heddle_runtime.identity.people import TREATMENTS, steps, summed
 from heddle_runtime.settings.addresses import ASSISTANTS, CONNECTOR, KNOWLEDGE, TOOLS
 
-from heddle_cli.connections import Connection, connected, new_call_options
+from heddle_cli.connections import Connection, connected
 from heddle_cli.options import (
     AsJson,
     AssistantsAddress,
@@ -72,7 +72,7 @@ def export(
         knowledge_address, connector_address, tools_address, assistants_address
     ) as services:
         for name, service in services.items():
-            parts = service.stub.ExportPersonalData(request, **new_call_options(_SECONDS))
+            parts = service.stub.ExportPersonalData(request, timeout=_SECONDS)
             for part in parts:
                 path = _inside(to / name, part.path)
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -149,14 +149,14 @@ def _erased(services: Services, request: pb.ErasePersonalDataRequest) -> list[Ro
     """Erase in all services, and return what each place had."""
     rows: list[Row] = []
     for name, each in steps(request, services):
-        response = services[name].stub.ErasePersonalData(each, **new_call_options(_SECONDS))
+        response = services[name].stub.ErasePersonalData(each, timeout=_SECONDS)
         rows += [(name, place) for place in response.places]
     return summed(rows)
 
 
 def _listed(services: Services, request: pb.ListPersonalDataRequest) -> Iterator[Row]:
     for name, service in services.items():
-        response = service.stub.ListPersonalData(request, **new_call_options(_SECONDS))
+        response = service.stub.ListPersonalData(request, timeout=_SECONDS)
         yield from ((name, each) for each in response.places)
 
 
@@ -174,7 +174,7 @@ def _print(rows: list[Row], *, as_json: bool) -> None:
     texts = (
         (service, each.name, str(each.count), TREATMENTS[each.treatment]) for service, each in rows
     )
-    columns([_HEAD, *texts])
+    columns(texts, head=_HEAD)
 
 
 def _inside(folder: Path, path: str) -> Path:

@@ -9,7 +9,7 @@ from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from heddle_runtime.errors import from_status
 from heddle_runtime.settings.addresses import KNOWLEDGE
 
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_cli.options import CollectionName, KnowledgeAddress
 from heddle_cli.terminal import notes, out, plain
 
@@ -69,7 +69,7 @@ def search(
         reranking=_RERANKINGS[reranking],
     )
     with connected(knowledge_address, KnowledgeServiceStub) as connection:
-        (result,) = connection.stub.SearchCollections(request, **new_call_options(_TIMEOUT)).results
+        (result,) = connection.stub.SearchCollections(request, timeout=_TIMEOUT).results
     if result.HasField("error"):
         raise from_status(result.error)
     for field in result.ignored_fields:

@@ -11,7 +11,7 @@ from heddle_runtime.contract.struct_codec import from_struct, to_struct
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.settings.addresses import TOOLS
 
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_cli.options import ToolsAddress
 from heddle_cli.pages import pages
 from heddle_cli.terminal import columns, notes, out, plain
@@ -54,7 +54,7 @@ def validate(
         raise InvalidRequestError(f"{config.name} is not a configuration: {reason}") from None
     request = tool_pb2.ValidateToolConfigRequest(name=name, config=struct)
     with connected(tools_address, ToolServiceStub) as connection:
-        response = connection.stub.ValidateToolConfig(request, **new_call_options())
+        response = connection.stub.ValidateToolConfig(request)
     if response.violations:
         columns((v.field, v.description) for v in response.violations)
         raise typer.Exit(1)

@@ -8,10 +8,10 @@ from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
 from heddle_runtime.settings.addresses import ASSISTANTS
 
-from heddle_cli.connections import Connection, connected, new_call_options
+from heddle_cli.connections import Connection, connected
 from heddle_cli.options import AssistantsAddress
 from heddle_cli.pages import items
-from heddle_cli.terminal import columns, notes, out, plain
+from heddle_cli.terminal import columns, out, plain
 
 _HEAD = (
     *("ASSISTANT", "ORGANISATION", "MODEL", "REQUESTS", "UNKNOWN"),
@@ -39,15 +39,12 @@ def usage(
     with connected(assistants_address, UsageServiceStub) as connection:
         if reset:
             request = pb.ResetUsageRequest(id=assistant)
-            connection.stub.ResetUsage(request, **new_call_options())
+            connection.stub.ResetUsage(request)
             out.print(plain(f"{assistant}: begun anew"))
             return
         usage = list(listed(connection, organization, assistant))
-    rows = [row for each in usage for row in _rows(each)]
-    if not rows:
-        notes.print("Nothing was consumed yet.", style="dim")
-        return
-    columns([_HEAD, *rows])
+    rows = (row for each in usage for row in _rows(each))
+    columns(rows, head=_HEAD, without="Nothing was consumed yet.")
 
 
 def listed(
@@ -55,7 +52,7 @@ def listed(
 ) -> Iterator[pb.AssistantUsage]:
     """Yield the usage of one assistant, of all, or of those of an organisation."""
     if assistant:
-        one = connection.stub.GetUsage(pb.GetUsageRequest(id=assistant), **new_call_options()).usage
+        one = connection.stub.GetUsage(pb.GetUsageRequest(id=assistant)).usage
         if organization in ("", one.organization):
             yield one
         return

@@ -8,7 +8,7 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
 from heddle_runtime.settings.addresses import ASSISTANTS
 
-from heddle_cli.connections import connected, new_call_options
+from heddle_cli.connections import connected
 from heddle_cli.options import AssistantsAddress
 from heddle_cli.terminal import notes, out, plain
 
@@ -39,7 +39,7 @@ def set_user(
         email=email, organization=organization, name=name, role=role, disabled=disabled
     )
     with connected(assistants_address, AccountServiceStub) as connection:
-        connection.stub.PutUser(request, **new_call_options())
+        connection.stub.PutUser(request)
     out.print(plain(f"{email}: {'disabled' if disabled else role} of {organization}"))
 
 
@@ -63,7 +63,7 @@ def set_password(
         raise typer.BadParameter("The password is empty. Use --generate to have one generated.")
     request = pb.SetPasswordRequest(email=email, organization=organization, password=password)
     with connected(assistants_address, AccountServiceStub) as connection:
-        generated = connection.stub.SetPassword(request, **new_call_options()).password
+        generated = connection.stub.SetPassword(request).password
     if generated:
         out.print(generated)
     text = f"{email}: password set in {organization}. All sessions of the user have ended."
