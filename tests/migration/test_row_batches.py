@@ -23,10 +23,10 @@ ROWS = pb.DESCRIPTOR.services_by_name["RowBatchService"]
 class Restoring(pb_grpc.RowBatchServiceServicer):
     """Restores whatever it is asked for."""
 
-    async def RestoreOriginals(
-        self, request: pb.RestoreOriginalsRequest, context: Context
-    ) -> pb.RestoreOriginalsResponse:
-        return pb.RestoreOriginalsResponse(ids=[each.id for each in request.restorations])
+    async def ConvertRows(
+        self, request: pb.ConvertRowsRequest, context: Context
+    ) -> pb.ConvertRowsResponse:
+        return pb.ConvertRowsResponse(ids=request.ids)
 
 
 @asynccontextmanager
@@ -39,7 +39,8 @@ async def restored(address: str, patience_seconds: float) -> list[int]:
     async with channel(address, ROWS) as opened:
         stub = pb_grpc.RowBatchServiceStub(opened)
         batches = RowBatches(stub, ServiceCredentials("migration"), patience_seconds)
-        return list(await batches.restore([pb.Restoration(id=7, version="1-")]))
+        request = pb.ConvertRowsRequest(ids=[7], restore=True)
+        return list((await batches.convert(request)).ids)
 
 
 async def test_a_write_waits_for_a_service_that_restarts() -> None:

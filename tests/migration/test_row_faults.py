@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 from assistants.stored import keep
-from heddle.assistant.v1 import rows_pb2
-from heddle_migration_service.batch_jobs.job import BatchJob, Change
-from heddle_migration_service.batch_jobs.migrate import Migrate
-from heddle_migration_service.row_batches import RowBatches
+from heddle_assistants.database.assistant_row import BatchRow
+from heddle_assistants.repository.batches import Batches, RowChange
+from heddle_assistants.rows import conversion
+from heddle_assistants.rows.conversion import migration
+from heddle_migration_service.batch_jobs.job import BatchJob
 from heddle_migration_service.row_faults import isolated
 from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError, InvalidRequestError, UnavailableError
@@ -54,25 +55,27 @@ async def test_a_failure_that_no_row_causes_is_raised_at_once(failure: Exception
     assert steps == 1
 
 
-class Clumsy(Migrate):
-    """Cannot convert the first assistant, and not write the second."""
-
-    def change(self, row: rows_pb2.StoredRow) -> Change | None:
-        if row.row.name == "first":
-            raise KeyError("tools")
-        return super().change(row)
-
-    async def write(self, batches: RowBatches, changes: Sequence[Change]) -> Sequence[int]:
-        if any(each.name == "second" for each in changes):
-            raise InvalidRequestError("It cannot be stored.")
-        return await super().write(batches, changes)
-
-
-async def test_a_migration_names_the_assistants_that_it_cannot_do(database: Database) -> None:
+async def test_a_migration_names_the_assistants_that_it_cannot_do(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     numbers = [await keep(database, name=name) for name in ("first", "second", "third")]
+    write = Batches.write
+
+    def clumsy(row: BatchRow) -> RowChange | None:
+        if row.name == "first":
+            raise KeyError("tools")
+        return migration(row)
+
+    async def picky(batches: Batches, changes: Sequence[RowChange]) -> set[int]:
+        if any(each.row.name == "second" for each in changes):
+            raise InvalidRequestError("It cannot be stored.")
+        return await write(batches, changes)
+
+    monkeypatch.setattr(conversion, "migration", clumsy)
+    monkeypatch.setattr(Batches, "write", picky)
     batches = await row_batches(database, Egress([]))
 
-    reports = [each async for each in BatchJob(batches, Clumsy(), dry_run=False).run_all()]
+    reports = [each async for each in BatchJob(batches, dry_run=False).run_all()]
 
     progress = reports[-1].progress
     assert (progress.changed, progress.unchanged, progress.refused) == (1, 0, 2)

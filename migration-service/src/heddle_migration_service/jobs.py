@@ -14,8 +14,6 @@ from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.serving.background import in_background
 
 from heddle_migration_service.batch_jobs.job import BatchJob
-from heddle_migration_service.batch_jobs.migrate import Migrate
-from heddle_migration_service.batch_jobs.rollback import Rollback
 from heddle_migration_service.import_report import left_note
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.row_batches import RowBatches
@@ -113,9 +111,12 @@ class JobRunner:
                     else:
                         yield each.table, each.progress, [*each.findings]
             return
-        rollback = Rollback(discard_edits=job.discard_edits)
-        operation = Migrate() if job.kind == pb.JOB_KIND_SWEEP else rollback
-        batch_job = BatchJob(self._batches, operation, dry_run=job.dry_run)
+        batch_job = BatchJob(
+            self._batches,
+            dry_run=job.dry_run,
+            restore=job.kind == pb.JOB_KIND_ROLLBACK,
+            discard_edits=job.discard_edits,
+        )
         async with aclosing(batch_job.run_all()) as reports:
             async for report in reports:
                 yield "assistants", report.progress, report.findings

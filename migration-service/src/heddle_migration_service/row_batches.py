@@ -29,28 +29,18 @@ ResponseT = TypeVar("ResponseT")
 class RowBatches:
     """Reads and writes batches of rows. Each method raises a `HeddleError` if the call fails.
 
-    While the assistants service is not available, calls are repeated. That is safe: a write names
-    the version that was read, and an import leaves rows that are there as they are. Rows that were
-    written before the connection broke count as unchanged.
+    While the assistants service is not available, calls are repeated. That is safe: what is
+    converted is not converted again, and an import leaves rows that are there as they are. Rows
+    that were written before the connection broke count as unchanged.
     """
 
     stub: RowBatchServiceAsyncStub
     credentials: ServiceCredentials
     patience_seconds: float = 60.0
 
-    async def read(self, request: pb.ReadRowsRequest) -> pb.ReadRowsResponse:
-        """Return a batch of rows."""
-        return await self._call(self.stub.ReadRows, request)
-
-    async def replace(self, replacements: Sequence[pb.Replacement]) -> Sequence[int]:
-        """Replace metadata; return the ids of the rows that had not changed."""
-        request = pb.ReplaceRowsRequest(replacements=replacements)
-        return (await self._call(self.stub.ReplaceRows, request)).ids
-
-    async def restore(self, restorations: Sequence[pb.Restoration]) -> Sequence[int]:
-        """Restore originals; return the ids of the rows that had not changed."""
-        request = pb.RestoreOriginalsRequest(restorations=restorations)
-        return (await self._call(self.stub.RestoreOriginals, request)).ids
+    async def convert(self, request: pb.ConvertRowsRequest) -> pb.ConvertRowsResponse:
+        """Migrate or restore a batch of assistants."""
+        return await self._call(self.stub.ConvertRows, request)
 
     async def import_rows(
         self,

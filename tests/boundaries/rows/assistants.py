@@ -161,7 +161,7 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.audit.recorded.MAX_EVENTS": _events,
     f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
     f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,
-    f"{_ASSISTANTS}.repository.batches.MAX_ROWS": lambda n: batch_servicer._require_size(n, "ids"),
+    f"{_ASSISTANTS}.repository.batches.MAX_ROWS": lambda n: batch_servicer.check_size(n, "ids"),
     f"{_ASSISTANTS}.following.servicer._MAX_CLAIMANT": lambda n: following.check_claim(
         following_pb2.ClaimFollowingRequest(claimant="x" * n)
     ),

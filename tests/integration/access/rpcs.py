@@ -262,21 +262,7 @@ RPCS: dict[str, Rpc] = {
             "etag": it.etag,
         },
     ),
-    "RowBatch.ReadRows": Rpc(REFUSED, lambda it: {"ids": [int(it.assistant)]}),
-    "RowBatch.ReplaceRows": Rpc(
-        REFUSED,
-        lambda it: {
-            "replacements": [
-                rows_pb2.Replacement(
-                    id=int(it.assistant), version="1", metadata="{}", from_version=1
-                )
-            ]
-        },
-    ),
-    "RowBatch.RestoreOriginals": Rpc(
-        REFUSED,
-        lambda it: {"restorations": [rows_pb2.Restoration(id=int(it.assistant), version="1")]},
-    ),
+    "RowBatch.ConvertRows": Rpc(REFUSED, lambda it: {"ids": [int(it.assistant)]}),
     "RowBatch.ImportRows": Rpc(
         REFUSED,
         lambda it: {"rows": rows_pb2.RowBatch(assistants=[rows_pb2.AssistantRow(id=it.assistant)])},

@@ -18,6 +18,7 @@ from heddle_assistants.following.servicer import FollowingServicer
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import Batches
 from heddle_assistants.rows.batch_servicer import RowBatchServicer
+from heddle_assistants.rows.conversion import RowConversion
 from heddle_assistants.validation import OrchestratorClient, Validation
 from heddle_migration_service.following.applying import Applying
 from heddle_migration_service.lamb import LambImport
@@ -107,7 +108,8 @@ async def services(database: Database, egress: Egress) -> "tuple[RowBatches, App
     validation = Validation(OrchestratorClient(), ServiceCredentials("assistants"))
     audit = await open_audit_log(database, KEYS)
     importer = RowImport(database, audit, KEYS, egress, validation)
-    servicer = RowBatchServicer(Batches(database, audit, migrates=True), importer)
+    conversion = RowConversion(Batches(database, audit, migrates=True), importer)
+    servicer = RowBatchServicer(conversion, importer)
     rows_pb2_grpc.add_RowBatchServiceServicer_to_server(servicer, server)
     follower = FollowingServicer(database, Claims(database), AppliedChanges(audit, KEYS))
     following_pb2_grpc.add_FollowingServiceServicer_to_server(follower, server)

@@ -23,12 +23,11 @@ from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.call_metadata import Context, call_options, caller
 from heddle_runtime.identity.permissions import require_administrator
 
-from heddle_migration_service.batch_jobs.job import BatchJob, Operation, Report
-from heddle_migration_service.batch_jobs.migrate import Migrate, legacy_columns
-from heddle_migration_service.batch_jobs.rollback import Rollback
+from heddle_migration_service.batch_jobs.job import BatchJob, Report
 from heddle_migration_service.jobs import JobRunner, required
 from heddle_migration_service.knowledge.copying import KnowledgeCopy
 from heddle_migration_service.lamb import LambImport
+from heddle_migration_service.records.view import columns_of_row
 from heddle_migration_service.row_batches import RowBatches
 
 _MAX_IDS = 1000
@@ -73,7 +72,8 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         self, request: pb.MigrateAssistantsRequest, context: Context
     ) -> AsyncGenerator[pb.MigrateAssistantsResponse]:
         """Migrate every assistant that is of an older format."""
-        async with aclosing(self._reports(Migrate(), request)) as reports:
+        job = BatchJob(self.batches, dry_run=request.dry_run)
+        async with aclosing(_reports(job, request.ids)) as reports:
             async for report in reports:
                 yield pb.MigrateAssistantsResponse(
                     progress=report.progress, findings=report.findings
@@ -83,8 +83,13 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         self, request: pb.RollbackAssistantsRequest, context: Context
     ) -> AsyncGenerator[pb.RollbackAssistantsResponse]:
         """Restore every migrated assistant."""
-        rollback = Rollback(discard_edits=request.discard_edits)
-        async with aclosing(self._reports(rollback, request)) as reports:
+        job = BatchJob(
+            self.batches,
+            dry_run=request.dry_run,
+            restore=True,
+            discard_edits=request.discard_edits,
+        )
+        async with aclosing(_reports(job, request.ids)) as reports:
             async for report in reports:
                 yield pb.RollbackAssistantsResponse(
                     progress=report.progress, findings=report.findings
@@ -109,23 +114,13 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
         self.runner.wake()
         return pb.RunJobsResponse()
 
-    def _reports(
-        self,
-        operation: Operation,
-        request: pb.MigrateAssistantsRequest | pb.RollbackAssistantsRequest,
-    ) -> AsyncGenerator[Report]:
-        require_administrator(caller().identity)
-        _check_ids(request.ids)
-        job = BatchJob(self.batches, operation, dry_run=request.dry_run)
-        return job.run_some(request.ids) if request.ids else job.run_all()
-
     async def _convert_stored(
         self, identifier: str, context: Context
     ) -> tuple[Conversion, assistant_pb2.Assistant, str | None]:
         request = rows_pb2.GetRowRequest(id=identifier, as_stored=True)
         row = (await self.rows.GetRow(request, **call_options(context))).row
         number = int(row.id) if row.id.isdecimal() else 0
-        conversion = convert_row(number, row.metadata, legacy_columns(row))
+        conversion = convert_row(number, row.metadata, columns_of_row(row))
         before = row.metadata if row.HasField("metadata") else None
         return conversion, to_contract(conversion.metadata, StoredColumns.of(row)), before
 
@@ -135,6 +130,12 @@ def _convert(columns: pb.Columns) -> Conversion:
     top_k = columns.rag_top_k if columns.HasField("rag_top_k") else None
     collections = columns.rag_collections if columns.HasField("rag_collections") else None
     return convert(parse(text), LegacyColumns(top_k, collections))
+
+
+def _reports(job: BatchJob, ids: Sequence[str]) -> AsyncGenerator[Report]:
+    require_administrator(caller().identity)
+    _check_ids(ids)
+    return job.run_some(ids) if ids else job.run_all()
 
 
 def _check_ids(ids: Sequence[str]) -> None:

@@ -19,12 +19,12 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity.call_metadata import Context, call_options
 
-from heddle_migration_service.batch_jobs.migrate import legacy_columns
 from heddle_migration_service.metadata.legacy_edit import legacy_edit, legacy_new
 from heddle_migration_service.records.fields import RecordFields, errors_about_records
 from heddle_migration_service.records.view import (
     changed_columns,
     columns_of_request,
+    columns_of_row,
     metadata_of_request,
     record_of_row,
     wrong_metadata,
@@ -75,7 +75,7 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
         """Create an assistant."""
         row = columns_of_request(request.record)
         row.owner = request.record.owner
-        columns = replace(legacy_columns(row), exact=not request.imported)
+        columns = replace(columns_of_row(row), exact=not request.imported)
         place = RecordFields({}, None)
         try:
             metadata = metadata_of_request(request.record)
@@ -131,8 +131,8 @@ class RecordServicer(pb_grpc.RecordServiceServicer):
             stored = parse(before.row.metadata)
             row = changed_columns(columns_of_request(request.record), before.row, stored)
             with wrong_metadata():
-                columns = legacy_columns(before.row)
-                document = legacy_edit(stored, columns, metadata, legacy_columns(row))
+                columns = columns_of_row(before.row)
+                document = legacy_edit(stored, columns, metadata, columns_of_row(row))
         row.id, row.metadata = request.id, dump(document)
         place = RecordFields(document, metadata)
         update = rows_pb2.UpdateRowRequest(row=row, etag=request.etag or before.etag)
@@ -167,7 +167,7 @@ def _repaired(
 ) -> tuple[rows_pb2.AssistantRow, dict[str, Any]]:
     """Return the columns and the metadata that replace those of a malformed row."""
     row = columns_of_request(record)
-    columns, old = legacy_columns(row), legacy_columns(stored)
+    columns, old = columns_of_row(row), columns_of_row(stored)
     if columns.top_k is None:
         columns = replace(columns, top_k=old.top_k)
     if columns.collections is None:

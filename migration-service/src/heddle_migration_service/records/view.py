@@ -7,7 +7,7 @@ from typing import Any
 
 from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import record_pb2 as pb
-from heddle_conversion import dump, newest, parse, version_of
+from heddle_conversion import LegacyColumns, dump, newest, parse, version_of
 from heddle_conversion.identifiers import timestamp
 from heddle_runtime.errors import (
     InvalidRequestError,
@@ -16,7 +16,6 @@ from heddle_runtime.errors import (
     Violation,
 )
 
-from heddle_migration_service.batch_jobs.migrate import legacy_columns as columns_of_row
 from heddle_migration_service.metadata.legacy_view import legacy_columns, legacy_view
 
 _COLUMNS = (
@@ -26,6 +25,13 @@ _COLUMNS = (
 _SHARED = ("id", "organization", "owner", "published", *_COLUMNS)
 _GROUP = ("group_id", "group_name", "oauth_consumer_name")
 _MAX_DIGITS = 18
+
+
+def columns_of_row(row: rows_pb2.AssistantRow) -> LegacyColumns:
+    """Return the columns that held a part of the configuration before version 2."""
+    top_k = json.loads(row.rag_top_k_json) if row.HasField("rag_top_k_json") else None
+    collections = row.rag_collections if row.HasField("rag_collections") else None
+    return LegacyColumns(top_k, collections)
 
 
 def record_of_row(row: rows_pb2.AssistantRow) -> pb.Record:

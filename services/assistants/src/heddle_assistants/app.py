@@ -60,6 +60,7 @@ from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import Writer
 from heddle_assistants.rows.batch_servicer import RowBatchServicer
+from heddle_assistants.rows.conversion import RowConversion
 from heddle_assistants.rows.servicer import RowServicer
 from heddle_assistants.rubrics.servicer import RubricServicer
 from heddle_assistants.rubrics.store import Rubrics
@@ -228,7 +229,7 @@ async def app(
             ),
             bind(
                 rows_pb2_grpc.add_RowBatchServiceServicer_to_server,
-                RowBatchServicer(batches, importer),
+                RowBatchServicer(RowConversion(batches, importer), importer),
             ),
             bind(
                 jobs_pb2_grpc.add_JobServiceServicer_to_server, JobServicer(Jobs(database, audit))

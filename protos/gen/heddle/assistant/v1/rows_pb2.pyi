@@ -21,34 +21,6 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class _RowView:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _RowViewEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RowView.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    ROW_VIEW_UNSPECIFIED: _RowView.ValueType  # 0
-    """`ROW_VIEW_CONVERSION`."""
-    ROW_VIEW_CONVERSION: _RowView.ValueType  # 1
-    """What a conversion reads: `name`, `owner`, `metadata`, `rag_top_k_json` and
-    `rag_collections`.
-    """
-    ROW_VIEW_ORIGINAL: _RowView.ValueType  # 2
-    """`name`, and what there is to restore."""
-
-class RowView(_RowView, metaclass=_RowViewEnumTypeWrapper):
-    """The columns of a `StoredRow`."""
-
-ROW_VIEW_UNSPECIFIED: RowView.ValueType  # 0
-"""`ROW_VIEW_CONVERSION`."""
-ROW_VIEW_CONVERSION: RowView.ValueType  # 1
-"""What a conversion reads: `name`, `owner`, `metadata`, `rag_top_k_json` and
-`rag_collections`.
-"""
-ROW_VIEW_ORIGINAL: RowView.ValueType  # 2
-"""`name`, and what there is to restore."""
-Global___RowView: _TypeAlias = RowView  # noqa: Y015
-
 class _ImportOutcome:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -503,305 +475,126 @@ class UpdateRowResponse(_message.Message):
 Global___UpdateRowResponse: _TypeAlias = UpdateRowResponse  # noqa: Y015
 
 @_typing.final
-class ReadRowsRequest(_message.Message):
-    """Request of `ReadRows`."""
+class ConvertRowsRequest(_message.Message):
+    """Request of `ConvertRows`."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     AFTER_ID_FIELD_NUMBER: _builtins.int
     IDS_FIELD_NUMBER: _builtins.int
-    VIEW_FIELD_NUMBER: _builtins.int
-    TO_REPLACE_FIELD_NUMBER: _builtins.int
-    WITH_FAULTS_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    RESTORE_FIELD_NUMBER: _builtins.int
+    DISCARD_EDITS_FIELD_NUMBER: _builtins.int
     after_id: _builtins.int
-    """The id before the first one to read."""
-    view: Global___RowView.ValueType
-    """Which columns to return."""
-    to_replace: _builtins.bool
-    """Fail like `ReplaceRows` if migration is switched off."""
-    with_faults: _builtins.bool
-    """Also check the assistants that a conversion would return, as `ImportRows` does."""
+    """The id before the first one."""
+    dry_run: _builtins.bool
+    """Only count and report, write nothing. Also check the assistants that a migration would make, as
+    `ImportRows` does.
+    """
+    restore: _builtins.bool
+    """Restore the originals. Assistants that were edited since their migration are refused."""
+    discard_edits: _builtins.bool
+    """Also restore assistants that were edited since, which loses the edits."""
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Read these instead, whatever `after_id` says. At most 500."""
+        """Convert these instead, whatever `after_id` says. At most 500."""
 
     def __init__(
         self,
         *,
         after_id: _builtins.int = ...,
         ids: _abc.Iterable[_builtins.int] | None = ...,
-        view: Global___RowView.ValueType = ...,
-        to_replace: _builtins.bool = ...,
-        with_faults: _builtins.bool = ...,
+        dry_run: _builtins.bool = ...,
+        restore: _builtins.bool = ...,
+        discard_edits: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "ids", b"ids", "to_replace", b"to_replace", "view", b"view", "with_faults", b"with_faults"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "discard_edits", b"discard_edits", "dry_run", b"dry_run", "ids", b"ids", "restore", b"restore"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ReadRowsRequest: _TypeAlias = ReadRowsRequest  # noqa: Y015
+Global___ConvertRowsRequest: _TypeAlias = ConvertRowsRequest  # noqa: Y015
 
 @_typing.final
-class StoredRow(_message.Message):
-    """A row as a batch reads it."""
+class ConvertRowsResponse(_message.Message):
+    """Response of `ConvertRows`. What it counts is on disk."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    ID_FIELD_NUMBER: _builtins.int
-    ROW_FIELD_NUMBER: _builtins.int
-    VERSION_FIELD_NUMBER: _builtins.int
-    ORIGINAL_FIELD_NUMBER: _builtins.int
-    IS_CURRENT_FIELD_NUMBER: _builtins.int
-    FAULTS_FIELD_NUMBER: _builtins.int
-    id: _builtins.int
-    """The identifier."""
-    version: _builtins.str
-    """Changes whenever the row or its metadata does, by whatever means."""
-    is_current: _builtins.bool
-    """Whether the metadata is what a migration to the newest format made, or the assistant is deleted
-    and has no metadata. Only set in `ROW_VIEW_CONVERSION`, which leaves everything else but the id
-    out then.
-    """
-    @_builtins.property
-    def row(self) -> Global___AssistantRow:
-        """The columns of the requested view."""
-
-    @_builtins.property
-    def original(self) -> Global___Original:
-        """What the assistant was before its migration. Only set in `ROW_VIEW_ORIGINAL`, if an original
-        is stored.
-        """
-
-    @_builtins.property
-    def faults(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Why the assistant will not answer, or will answer without a part. Only set if the request asks
-        for it.
-        """
-
-    def __init__(
-        self,
-        *,
-        id: _builtins.int = ...,
-        row: Global___AssistantRow | None = ...,
-        version: _builtins.str = ...,
-        original: Global___Original | None = ...,
-        is_current: _builtins.bool = ...,
-        faults: _abc.Iterable[_builtins.str] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["original", b"original", "row", b"row"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["faults", b"faults", "id", b"id", "is_current", b"is_current", "original", b"original", "row", b"row", "version", b"version"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___StoredRow: _TypeAlias = StoredRow  # noqa: Y015
-
-@_typing.final
-class Original(_message.Message):
-    """What is known about the original of an assistant."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    EDITED_FIELD_NUMBER: _builtins.int
-    edited: _builtins.bool
-    """Whether the assistant's metadata changed after its migration."""
-    def __init__(
-        self,
-        *,
-        edited: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["edited", b"edited"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Original: _TypeAlias = Original  # noqa: Y015
-
-@_typing.final
-class ReadRowsResponse(_message.Message):
-    """Response of `ReadRows`."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ROWS_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
     TOTAL_SIZE_FIELD_NUMBER: _builtins.int
+    CHANGED_FIELD_NUMBER: _builtins.int
+    UNCHANGED_FIELD_NUMBER: _builtins.int
+    FINDINGS_FIELD_NUMBER: _builtins.int
     total_size: _builtins.int
     """The number of all assistants. Only set if `after_id` is 0 and the request names no ids."""
+    changed: _builtins.int
+    """The number that was changed, or would be."""
+    unchanged: _builtins.int
+    """The number that needed no change."""
     @_builtins.property
-    def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredRow]:
-        """At most 500 rows, fewer if their metadata is large. Empty after the last one."""
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The ids of the batch: at most 500, fewer if their metadata is large. Empty after the last one."""
+
+    @_builtins.property
+    def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___RowFinding]:
+        """Assistants that were refused, or that an operator should look at."""
 
     def __init__(
         self,
         *,
-        rows: _abc.Iterable[Global___StoredRow] | None = ...,
+        ids: _abc.Iterable[_builtins.int] | None = ...,
         total_size: _builtins.int = ...,
+        changed: _builtins.int = ...,
+        unchanged: _builtins.int = ...,
+        findings: _abc.Iterable[Global___RowFinding] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["rows", b"rows", "total_size", b"total_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "findings", b"findings", "ids", b"ids", "total_size", b"total_size", "unchanged", b"unchanged"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ReadRowsResponse: _TypeAlias = ReadRowsResponse  # noqa: Y015
+Global___ConvertRowsResponse: _TypeAlias = ConvertRowsResponse  # noqa: Y015
 
 @_typing.final
-class ReplaceRowsRequest(_message.Message):
-    """Request of `ReplaceRows`."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    REPLACEMENTS_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def replacements(self) -> _containers.RepeatedCompositeFieldContainer[Global___Replacement]:
-        """At most 500."""
-
-    def __init__(
-        self,
-        *,
-        replacements: _abc.Iterable[Global___Replacement] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["replacements", b"replacements"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ReplaceRowsRequest: _TypeAlias = ReplaceRowsRequest  # noqa: Y015
-
-@_typing.final
-class Replacement(_message.Message):
-    """New metadata for one assistant."""
+class RowFinding(_message.Message):
+    """A finding about one assistant."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
-    VERSION_FIELD_NUMBER: _builtins.int
-    METADATA_FIELD_NUMBER: _builtins.int
-    FROM_VERSION_FIELD_NUMBER: _builtins.int
-    id: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
     """The identifier."""
-    version: _builtins.str
-    """The `version` of what the caller read."""
-    metadata: _builtins.str
-    """The new metadata, of the newest format."""
-    from_version: _builtins.int
-    """The format of the metadata that is replaced."""
-    def __init__(
-        self,
-        *,
-        id: _builtins.int = ...,
-        version: _builtins.str = ...,
-        metadata: _builtins.str = ...,
-        from_version: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_version", b"from_version", "id", b"id", "metadata", b"metadata", "version", b"version"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Replacement: _TypeAlias = Replacement  # noqa: Y015
-
-@_typing.final
-class ReplaceRowsResponse(_message.Message):
-    """Response of `ReplaceRows`."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    IDS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name."""
     @_builtins.property
-    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The identifiers of the rows that were replaced."""
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The findings for the operator."""
 
-    def __init__(
-        self,
-        *,
-        ids: _abc.Iterable[_builtins.int] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ReplaceRowsResponse: _TypeAlias = ReplaceRowsResponse  # noqa: Y015
-
-@_typing.final
-class RestoreOriginalsRequest(_message.Message):
-    """Request of `RestoreOriginals`."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    RESTORATIONS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def restorations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Restoration]:
-        """At most 500."""
+    def error(self) -> _status_pb2.Status:
+        """Why it was refused, if it was."""
 
     def __init__(
         self,
         *,
-        restorations: _abc.Iterable[Global___Restoration] | None = ...,
+        id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
+        error: _status_pb2.Status | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["restorations", b"restorations"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "id", b"id", "name", b"name", "notes", b"notes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___RestoreOriginalsRequest: _TypeAlias = RestoreOriginalsRequest  # noqa: Y015
-
-@_typing.final
-class Restoration(_message.Message):
-    """One assistant that gets its original back."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ID_FIELD_NUMBER: _builtins.int
-    VERSION_FIELD_NUMBER: _builtins.int
-    id: _builtins.int
-    """The identifier."""
-    version: _builtins.str
-    """The `version` of what the caller read."""
-    def __init__(
-        self,
-        *,
-        id: _builtins.int = ...,
-        version: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "version", b"version"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Restoration: _TypeAlias = Restoration  # noqa: Y015
-
-@_typing.final
-class RestoreOriginalsResponse(_message.Message):
-    """Response of `RestoreOriginals`."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    IDS_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The identifiers of the rows that were restored."""
-
-    def __init__(
-        self,
-        *,
-        ids: _abc.Iterable[_builtins.int] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___RestoreOriginalsResponse: _TypeAlias = RestoreOriginalsResponse  # noqa: Y015
+Global___RowFinding: _TypeAlias = RowFinding  # noqa: Y015
 
 @_typing.final
 class ImportRowsRequest(_message.Message):

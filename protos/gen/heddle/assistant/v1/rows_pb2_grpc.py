@@ -261,20 +261,10 @@ class RowBatchServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.ReadRows = channel.unary_unary(
-                '/heddle.assistant.v1.RowBatchService/ReadRows',
-                request_serializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ReadRowsRequest.SerializeToString,
-                response_deserializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ReadRowsResponse.FromString,
-                _registered_method=True)
-        self.ReplaceRows = channel.unary_unary(
-                '/heddle.assistant.v1.RowBatchService/ReplaceRows',
-                request_serializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ReplaceRowsRequest.SerializeToString,
-                response_deserializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ReplaceRowsResponse.FromString,
-                _registered_method=True)
-        self.RestoreOriginals = channel.unary_unary(
-                '/heddle.assistant.v1.RowBatchService/RestoreOriginals',
-                request_serializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.RestoreOriginalsRequest.SerializeToString,
-                response_deserializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.RestoreOriginalsResponse.FromString,
+        self.ConvertRows = channel.unary_unary(
+                '/heddle.assistant.v1.RowBatchService/ConvertRows',
+                request_serializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ConvertRowsRequest.SerializeToString,
+                response_deserializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ConvertRowsResponse.FromString,
                 _registered_method=True)
         self.ImportRows = channel.unary_unary(
                 '/heddle.assistant.v1.RowBatchService/ImportRows',
@@ -290,25 +280,11 @@ class RowBatchServiceServicer:
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
 
-    def ReadRows(self, request, context):
-        """Reads a batch of assistants, deleted ones too, in the order of their ids.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ReplaceRows(self, request, context):
-        """Replaces the metadata of assistants by metadata of the newest format, and stores what it was
-        as their original. Rows that changed since they were read are left as they are. Fails with
-        `FAILED_PRECONDITION` if migration is switched off (`HEDDLE_ASSISTANTS_MIGRATE_ON_READ`).
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def RestoreOriginals(self, request, context):
-        """Restores the originals of assistants, byte for byte. Rows that changed since they were read
-        are left as they are.
+    def ConvertRows(self, request, context):
+        """Migrates a batch of assistants to the newest format, deleted ones too, in the order of their
+        ids, and stores what each was as its original. Or restores the originals, byte for byte. No call
+        overwrites a concurrent edit. A migration fails with `FAILED_PRECONDITION` if it is switched off
+        (`HEDDLE_ASSISTANTS_MIGRATE_ON_READ`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -325,20 +301,10 @@ class RowBatchServiceServicer:
 
 def add_RowBatchServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'ReadRows': grpc.unary_unary_rpc_method_handler(
-                    servicer.ReadRows,
-                    request_deserializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ReadRowsRequest.FromString,
-                    response_serializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ReadRowsResponse.SerializeToString,
-            ),
-            'ReplaceRows': grpc.unary_unary_rpc_method_handler(
-                    servicer.ReplaceRows,
-                    request_deserializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ReplaceRowsRequest.FromString,
-                    response_serializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ReplaceRowsResponse.SerializeToString,
-            ),
-            'RestoreOriginals': grpc.unary_unary_rpc_method_handler(
-                    servicer.RestoreOriginals,
-                    request_deserializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.RestoreOriginalsRequest.FromString,
-                    response_serializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.RestoreOriginalsResponse.SerializeToString,
+            'ConvertRows': grpc.unary_unary_rpc_method_handler(
+                    servicer.ConvertRows,
+                    request_deserializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ConvertRowsRequest.FromString,
+                    response_serializer=heddle_dot_assistant_dot_v1_dot_rows__pb2.ConvertRowsResponse.SerializeToString,
             ),
             'ImportRows': grpc.unary_unary_rpc_method_handler(
                     servicer.ImportRows,
@@ -361,7 +327,7 @@ class RowBatchService:
     """
 
     @staticmethod
-    def ReadRows(request,
+    def ConvertRows(request,
             target,
             options=(),
             channel_credentials=None,
@@ -374,63 +340,9 @@ class RowBatchService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/heddle.assistant.v1.RowBatchService/ReadRows',
-            heddle_dot_assistant_dot_v1_dot_rows__pb2.ReadRowsRequest.SerializeToString,
-            heddle_dot_assistant_dot_v1_dot_rows__pb2.ReadRowsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ReplaceRows(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/heddle.assistant.v1.RowBatchService/ReplaceRows',
-            heddle_dot_assistant_dot_v1_dot_rows__pb2.ReplaceRowsRequest.SerializeToString,
-            heddle_dot_assistant_dot_v1_dot_rows__pb2.ReplaceRowsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RestoreOriginals(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/heddle.assistant.v1.RowBatchService/RestoreOriginals',
-            heddle_dot_assistant_dot_v1_dot_rows__pb2.RestoreOriginalsRequest.SerializeToString,
-            heddle_dot_assistant_dot_v1_dot_rows__pb2.RestoreOriginalsResponse.FromString,
+            '/heddle.assistant.v1.RowBatchService/ConvertRows',
+            heddle_dot_assistant_dot_v1_dot_rows__pb2.ConvertRowsRequest.SerializeToString,
+            heddle_dot_assistant_dot_v1_dot_rows__pb2.ConvertRowsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -143,16 +143,11 @@ class RowBatchServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> RowBatchServiceAsyncStub: ...
-    ReadRows: _grpc.UnaryUnaryMultiCallable[_rows_pb2.ReadRowsRequest, _rows_pb2.ReadRowsResponse]
-    """Reads a batch of assistants, deleted ones too, in the order of their ids."""
-    ReplaceRows: _grpc.UnaryUnaryMultiCallable[_rows_pb2.ReplaceRowsRequest, _rows_pb2.ReplaceRowsResponse]
-    """Replaces the metadata of assistants by metadata of the newest format, and stores what it was
-    as their original. Rows that changed since they were read are left as they are. Fails with
-    `FAILED_PRECONDITION` if migration is switched off (`HEDDLE_ASSISTANTS_MIGRATE_ON_READ`).
-    """
-    RestoreOriginals: _grpc.UnaryUnaryMultiCallable[_rows_pb2.RestoreOriginalsRequest, _rows_pb2.RestoreOriginalsResponse]
-    """Restores the originals of assistants, byte for byte. Rows that changed since they were read
-    are left as they are.
+    ConvertRows: _grpc.UnaryUnaryMultiCallable[_rows_pb2.ConvertRowsRequest, _rows_pb2.ConvertRowsResponse]
+    """Migrates a batch of assistants to the newest format, deleted ones too, in the order of their
+    ids, and stores what each was as its original. Or restores the originals, byte for byte. No call
+    overwrites a concurrent edit. A migration fails with `FAILED_PRECONDITION` if it is switched off
+    (`HEDDLE_ASSISTANTS_MIGRATE_ON_READ`).
     """
     ImportRows: _grpc.UnaryUnaryMultiCallable[_rows_pb2.ImportRowsRequest, _rows_pb2.ImportRowsResponse]
     """Inserts the rows of another installation under their ids. A row that was imported before
@@ -168,16 +163,11 @@ class RowBatchServiceAsyncStub(RowBatchServiceStub):
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    ReadRows: _aio.UnaryUnaryMultiCallable[_rows_pb2.ReadRowsRequest, _rows_pb2.ReadRowsResponse]  # type: ignore[assignment]
-    """Reads a batch of assistants, deleted ones too, in the order of their ids."""
-    ReplaceRows: _aio.UnaryUnaryMultiCallable[_rows_pb2.ReplaceRowsRequest, _rows_pb2.ReplaceRowsResponse]  # type: ignore[assignment]
-    """Replaces the metadata of assistants by metadata of the newest format, and stores what it was
-    as their original. Rows that changed since they were read are left as they are. Fails with
-    `FAILED_PRECONDITION` if migration is switched off (`HEDDLE_ASSISTANTS_MIGRATE_ON_READ`).
-    """
-    RestoreOriginals: _aio.UnaryUnaryMultiCallable[_rows_pb2.RestoreOriginalsRequest, _rows_pb2.RestoreOriginalsResponse]  # type: ignore[assignment]
-    """Restores the originals of assistants, byte for byte. Rows that changed since they were read
-    are left as they are.
+    ConvertRows: _aio.UnaryUnaryMultiCallable[_rows_pb2.ConvertRowsRequest, _rows_pb2.ConvertRowsResponse]  # type: ignore[assignment]
+    """Migrates a batch of assistants to the newest format, deleted ones too, in the order of their
+    ids, and stores what each was as its original. Or restores the originals, byte for byte. No call
+    overwrites a concurrent edit. A migration fails with `FAILED_PRECONDITION` if it is switched off
+    (`HEDDLE_ASSISTANTS_MIGRATE_ON_READ`).
     """
     ImportRows: _aio.UnaryUnaryMultiCallable[_rows_pb2.ImportRowsRequest, _rows_pb2.ImportRowsResponse]  # type: ignore[assignment]
     """Inserts the rows of another installation under their ids. A row that was imported before
@@ -192,32 +182,15 @@ class RowBatchServiceServicer(metaclass=_abc_1.ABCMeta):
     """
 
     @_abc_1.abstractmethod
-    def ReadRows(
+    def ConvertRows(
         self,
-        request: _rows_pb2.ReadRowsRequest,
+        request: _rows_pb2.ConvertRowsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_rows_pb2.ReadRowsResponse, _abc.Awaitable[_rows_pb2.ReadRowsResponse]]:
-        """Reads a batch of assistants, deleted ones too, in the order of their ids."""
-
-    @_abc_1.abstractmethod
-    def ReplaceRows(
-        self,
-        request: _rows_pb2.ReplaceRowsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_rows_pb2.ReplaceRowsResponse, _abc.Awaitable[_rows_pb2.ReplaceRowsResponse]]:
-        """Replaces the metadata of assistants by metadata of the newest format, and stores what it was
-        as their original. Rows that changed since they were read are left as they are. Fails with
-        `FAILED_PRECONDITION` if migration is switched off (`HEDDLE_ASSISTANTS_MIGRATE_ON_READ`).
-        """
-
-    @_abc_1.abstractmethod
-    def RestoreOriginals(
-        self,
-        request: _rows_pb2.RestoreOriginalsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_rows_pb2.RestoreOriginalsResponse, _abc.Awaitable[_rows_pb2.RestoreOriginalsResponse]]:
-        """Restores the originals of assistants, byte for byte. Rows that changed since they were read
-        are left as they are.
+    ) -> _typing.Union[_rows_pb2.ConvertRowsResponse, _abc.Awaitable[_rows_pb2.ConvertRowsResponse]]:
+        """Migrates a batch of assistants to the newest format, deleted ones too, in the order of their
+        ids, and stores what each was as its original. Or restores the originals, byte for byte. No call
+        overwrites a concurrent edit. A migration fails with `FAILED_PRECONDITION` if it is switched off
+        (`HEDDLE_ASSISTANTS_MIGRATE_ON_READ`).
         """
 
     @_abc_1.abstractmethod

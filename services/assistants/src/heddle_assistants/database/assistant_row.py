@@ -1,6 +1,5 @@
 """An assistant as a row of the database."""
 
-import hashlib
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
@@ -98,7 +97,7 @@ class BatchRow(NamedTuple):
     name: str
     owner: str
     metadata: str | None
-    rag_top_k_json: str | None
+    rag_top_k: Any
     rag_collections: str | None
     revision: int
     migrated_to: int | None
@@ -119,18 +118,17 @@ class BatchRow(NamedTuple):
         return self.migrated_to == newest() and not self.edited
 
     @property
-    def version(self) -> str:
-        """A text that changes with the row or its metadata, even if they are edited by hand."""
-        return row_version(self.revision, self.metadata)
+    def legacy(self) -> LegacyColumns:
+        """The columns that held a part of the configuration before version 2."""
+        return LegacyColumns(self.rag_top_k, self.rag_collections)
+
+    @property
+    def version(self) -> tuple[int, str | None]:
+        """What changes with the row or its metadata, even if they are edited by hand."""
+        return self.revision, self.metadata
 
 
 MigratedRow = Row | BatchRow
-
-
-def row_version(revision: int, metadata: str | None) -> str:
-    """Return a text that changes with the row or its metadata, even if they are edited by hand."""
-    digest = "" if metadata is None else hashlib.sha256(metadata.encode()).hexdigest()[:32]
-    return f"{revision}-{digest}"
 
 
 ROWS = select(

@@ -1,6 +1,5 @@
 """Imports one batch of rows in one transaction."""
 
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -147,11 +146,10 @@ def _organization_changes(drafts: Sequence[Draft]) -> list[Change]:
 
 
 def _legacy_values(row: BatchRow) -> dict[str, Any]:
-    top_k = row.rag_top_k_json
     return {
         "id": row.id,
         "metadata": row.metadata,
-        "rag_top_k": None if top_k is None else json.loads(top_k),
+        "rag_top_k": row.rag_top_k,
         "rag_collections": row.rag_collections,
         "deleted_at": 0 if row.owner == DELETED_OWNER else None,
     }

@@ -1,10 +1,11 @@
-"""Batches of assistants for the migration service: each method is one transaction.
+"""Batches of assistants, each written in one transaction.
 
 A row is written only if its revision and its metadata are what the caller read.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
 from typing import Any, NamedTuple
 
 from heddle_conversion import Conversion, displayed_title, parse
@@ -12,12 +13,12 @@ from heddle_runtime.contract.audit import Change
 from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import NotSetUpError
 from sqlalchemy import Row as Record
-from sqlalchemy import Select, Text, bindparam, delete, func, select, type_coerce, update
+from sqlalchemy import Select, bindparam, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.batches import batch_change, ranges
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.assistant_row import ROWS, BatchRow, Row, row_version
+from heddle_assistants.database.assistant_row import ROWS, BatchRow, Row
 from heddle_assistants.database.schema import assistants, originals
 from heddle_assistants.repository.journal import log_migration
 from heddle_assistants.repository.migrating import keeping, original
@@ -37,20 +38,21 @@ _UPDATE = (
 )
 
 
-class Replacement(NamedTuple):
-    """New metadata for a row, of the newest format."""
+class RowChange(NamedTuple):
+    """What shall become of one assistant."""
 
-    id: int
-    version: str
-    text: str
-    conversion: Conversion
+    row: BatchRow
+    """The row that was read."""
+    conversion: Conversion | None = None
+    """None if it gets its original back."""
+    text: str = ""
+    """The converted metadata as they are stored."""
+    notes: Sequence[str] = ()
+    """What a person should look at."""
 
 
 _ROWS = select(
-    *(assistants.c[name] for name in BatchRow._fields[:4]),
-    type_coerce(assistants.c.rag_top_k, Text),
-    assistants.c.rag_collections,
-    assistants.c.revision,
+    *(assistants.c[name] for name in BatchRow._fields[:7]),
     originals.c.to_version,
     assistants.c.metadata.is_distinct_from(originals.c.migrated),
     assistants.c.deleted_at,
@@ -90,54 +92,52 @@ class Batches:
             query = _ROWS.where(assistants.c.id.in_(ids)).order_by(assistants.c.id)
             return [BatchRow._make(row) for row in await connection.execute(query)]
 
-    async def replace(self, replacements: Sequence[Replacement]) -> list[int]:
-        """Write new metadata and store the originals; return the ids of the rows written.
-
-        Raises:
-            NotSetUpError: Migration is switched off.
-        """
-        self.require_migration()
-        by_id = {each.id: each for each in replacements}
-        locked = _ROWS.where(assistants.c.id.in_(by_id)).order_by(assistants.c.id)
-        async with self._audit.writing() as (connection, changed):
-            locked_rows = await connection.execute(locked.with_for_update(of=assistants))
-            rows = [
-                row
-                for row in map(BatchRow._make, locked_rows)
-                if row.version == by_id[row.id].version
-            ]
-            if rows:
-                changes = [by_id[row.id] for row in rows]
-                values = [
-                    {
-                        "row_id": change.id,
-                        "new_metadata": change.text,
-                        "new_title": displayed_title(change.conversion.metadata),
-                    }
-                    for change in changes
-                ]
-                await _write(connection, "migrate", values)
-                stored = [
-                    original(row, change.conversion, change.text)
-                    for row, change in zip(rows, changes, strict=True)
-                ]
-                await connection.execute(keeping(connection), stored)
-                texts = [change.text for change in changes]
-                changed.append(_change("migrate", [row.id for row in rows], texts))
-        await asyncio.to_thread(_log, rows, by_id)
-        return [row.id for row in rows]
-
-    async def restore(self, versions: Mapping[int, str]) -> list[int]:
-        """Restore originals; return the ids of the rows written.
+    async def write(self, changes: Sequence[RowChange]) -> set[int]:
+        """Migrate or restore assistants; return the ids of the rows written.
 
         Args:
-            versions: The versions of the rows when they were read, by their ids.
+            changes: Either all are conversions, or none is.
         """
+        if changes[0].conversion is None:
+            return await self._restore({each.row.id: each.row for each in changes})
+        return await self._replace({each.row.id: each for each in changes})
+
+    async def _replace(self, changes: Mapping[int, RowChange]) -> set[int]:
+        """Write new metadata and store the originals."""
+        query = _ROWS.where(assistants.c.id.in_(changes)).order_by(assistants.c.id)
+        async with self._audit.writing() as (connection, changed):
+            records = await connection.execute(query.with_for_update(of=assistants))
+            held = [
+                changes[row.id]
+                for row in map(BatchRow._make, records)
+                if row.version == changes[row.id].row.version
+            ]
+            conversions = [
+                (each.row, each.conversion, each.text) for each in held if each.conversion
+            ]
+            if held:
+                values = [
+                    {
+                        "row_id": row.id,
+                        "new_metadata": text,
+                        "new_title": displayed_title(conversion.metadata),
+                    }
+                    for row, conversion, text in conversions
+                ]
+                await _write(connection, "migrate", values)
+                await connection.execute(keeping(connection), list(starmap(original, conversions)))
+                ids = [row.id for row, _, _ in conversions]
+                changed.append(_change("migrate", ids, [each.text for each in held]))
+        await asyncio.to_thread(_log, conversions)
+        return {each.row.id for each in held}
+
+    async def _restore(self, rows: Mapping[int, BatchRow]) -> set[int]:
+        """Write the originals, byte for byte."""
         columns = (assistants.c.id, assistants.c.revision, assistants.c.metadata)
         query = (
             select(*columns, originals.c.metadata)
             .join(originals, originals.c.assistant_id == assistants.c.id)
-            .where(assistants.c.id.in_(versions))
+            .where(assistants.c.id.in_(rows))
             .order_by(assistants.c.id)
             .with_for_update(of=assistants)
         )
@@ -145,7 +145,7 @@ class Batches:
             restored = {
                 number: text
                 for number, revision, metadata, text in await connection.execute(query)
-                if row_version(revision, metadata) == versions[number]
+                if (revision, metadata) == rows[number].version
             }
             if restored:
                 values = [
@@ -156,7 +156,7 @@ class Batches:
                 query_of_originals = originals.c.assistant_id.in_(restored)
                 await connection.execute(delete(originals).where(query_of_originals))
                 changed.append(_change("rollback", list(restored), list(restored.values())))
-        return list(restored)
+        return set(restored)
 
 
 async def _write(
@@ -197,6 +197,6 @@ def _title(text: str | None) -> str:
     return displayed_title(parse(text)) if text and "title" in text else ""
 
 
-def _log(rows: Sequence[BatchRow], changes: Mapping[int, Replacement]) -> None:
-    for row in rows:
-        log_migration(row, changes[row.id].conversion, changes[row.id].text)
+def _log(conversions: Iterable[tuple[BatchRow, Conversion, str]]) -> None:
+    for row, conversion, text in conversions:
+        log_migration(row, conversion, text)
