@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 import aiosqlite
 import asyncpg
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.address import SqliteAddress, parse
-from heddle_runtime.database.engine import open_database
+from heddle_runtime.storage.database.address import SqliteAddress, parse
+from heddle_runtime.storage.database.engine import open_database
 from sqlalchemy import bindparam, select
 
 DRIVER = "bare driver"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from heddle_assistants.database.schema import SCHEMA, assistants, organizations
-from heddle_runtime.database.engine import open_database
-from heddle_runtime.database.upgrading import upgrade
+from heddle_runtime.storage.database.engine import open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 from sqlalchemy import insert, select
 
 from benchmarks.gateway.processes import REPOSITORY, environment

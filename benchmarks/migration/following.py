@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.storage.database.engine import Database, open_database
 from sqlalchemy import func, select
 
 from benchmarks.gateway.accounting import cpu_seconds

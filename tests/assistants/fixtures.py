@@ -9,8 +9,8 @@ import pytest
 from assistants.postgres import Postgres, postgres
 from assistants.serving import Service, serving
 from heddle_assistants.database.schema import SCHEMA
-from heddle_runtime.database.engine import Database, open_database
-from heddle_runtime.database.upgrading import upgrade
+from heddle_runtime.storage.database.engine import Database, open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from heddle_assistants.database.schema import (
     usage,
     users,
 )
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Row, func, insert, select
 
 LEGACY = {

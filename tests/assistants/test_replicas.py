@@ -10,8 +10,8 @@ import pytest
 from assistants.replicas import replica
 from assistants.serving import ADA, Caller
 from assistants.stored import TEXT, everything, keep_many
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import ConflictError
+from heddle_runtime.storage.database.engine import Database
 from runtime.examples import mostly_on, repetitions
 
 ROWS = repetitions(600)

@@ -19,9 +19,9 @@ from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
 from heddle.usage.v1 import usage_pb2_grpc
 from heddle.usage.v1.usage_pb2 import Counts
 from heddle_assistants.database.schema import organizations
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.serving.server import bind
+from heddle_runtime.storage.database.engine import Database
 from orchestrator.harness import Harness, ask, done, orchestrating, serving
 from runtime.examples import mostly_on, repetitions
 from sqlalchemy import update

@@ -12,8 +12,8 @@ from assistants.both_services import both_services
 from cli.serving import in_thread
 from heddle_assistants.app import AssistantsSettings
 from heddle_assistants.database.schema import SCHEMA, assistants, organizations
-from heddle_runtime.database.engine import open_database
-from heddle_runtime.database.upgrading import upgrade
+from heddle_runtime.storage.database.engine import open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 from integration.processes import Processes
 from runtime.ports import free_port
 from sqlalchemy import insert, select, text, update

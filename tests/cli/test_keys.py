@@ -27,11 +27,11 @@ from heddle_assistants.database.schema import SCHEMA
 from heddle_cli.commands import keys
 from heddle_cli.connections import Connection
 from heddle_cli.secret import authorized
-from heddle_runtime.database.engine import open_database
-from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.identity.call_metadata import AUTHORIZATION
 from heddle_runtime.identity.callers import OPERATOR, Identity, TokenSigner, TokenVerifier
 from heddle_runtime.serving.server import Binding
+from heddle_runtime.storage.database.engine import open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 
 SECRET = "a-secret-of-at-least-32-characters"
 CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]

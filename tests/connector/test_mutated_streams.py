@@ -12,8 +12,8 @@ import random
 import grpc
 import pytest
 from heddle.chat.v1 import chat_pb2 as chat
+from heddle_runtime.contract.unicode_text import valid_text
 from heddle_runtime.errors import from_rpc
-from heddle_runtime.text.unicode_text import valid_text
 from runtime.examples import repetitions, sampled
 
 from connector.mutations import anthropic, ollama, openai

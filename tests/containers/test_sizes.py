@@ -32,7 +32,7 @@ OF_OTHERS = {
     "tools-service": (
         "heddle_migration_service.knowledge_extension",
         "heddle_migration_service.searches",
-        "heddle_runtime.database",
+        "heddle_runtime.storage.database",
     ),
     "knowledge": ("heddle_migration_service.tool_formats",),
 }

@@ -16,9 +16,9 @@ from heddle_conversion import (
 )
 from heddle_conversion.columns import LegacyColumns
 from heddle_conversion.json_text import checked
+from heddle_runtime.contract.limits import MAX_JSON_DEPTH
 from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.contract.validation import faults
-from heddle_runtime.limits import MAX_JSON_DEPTH
 
 ROW = StoredColumns(
     id=42,

@@ -23,13 +23,13 @@ from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.database.schema import SCHEMA
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
-from heddle_runtime.database.engine import open_database
-from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import LEAST_ROLES
 from heddle_runtime.rpc.client import channel
 from heddle_runtime.serving.server import Binding, Running, running
+from heddle_runtime.storage.database.engine import open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 from integration.browser import browser
 
 from gateway import replicas

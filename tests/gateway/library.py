@@ -15,12 +15,12 @@ from heddle_assistants.database.schema import SCHEMA, assistants, organizations
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import SERVICES, ServiceClients
-from heddle_runtime.database.engine import Database, open_database
-from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.http.egress import SETTING
 from heddle_runtime.rpc.client import channel
 from heddle_runtime.serving.server import Binding, running
 from heddle_runtime.settings.service import ServiceSettings
+from heddle_runtime.storage.database.engine import Database, open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 from integration.browser import browser
 from sqlalchemy import insert, select
 

@@ -8,8 +8,8 @@ import pytest
 from gateway.shelves import Shelves, shelves
 from gateway.test_lamb_kb import LAMBS, ingested
 from heddle_assistants.database.schema import users
-from heddle_runtime.database.engine import open_database
 from heddle_runtime.errors import ToolFailedError
+from heddle_runtime.storage.database.engine import open_database
 from knowledge.serving import knowledge_stub
 from sqlalchemy import select
 from tools_service.serving import discovering, said, serving, text_of

@@ -20,9 +20,9 @@ from heddle_connector.http.sse import SseDecoder
 from heddle_connector.toolcalls import ToolCallReader
 from heddle_orchestrator.output.events import output_filter
 from heddle_orchestrator.output.link_filter import LinkFilter
+from heddle_runtime.contract.json_schema import Schema, SchemaError
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.redaction import redact_personal
-from heddle_runtime.text.json_schema import Schema, SchemaError
 from runtime.examples import sampled
 
 LARGEST_BODY = 24 * 1024**2

@@ -11,7 +11,6 @@ from assistants.stored import LEGACY, TEXT, everything, keep, keep_many, kept, o
 from heddle.assistant.v1.assistant_pb2 import SELECTION_OWN
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -21,6 +20,7 @@ from heddle_runtime.errors import (
     from_status,
 )
 from heddle_runtime.identity.callers import DEVELOPER, Identity
+from heddle_runtime.storage.database.engine import Database
 from runtime.examples import mostly_on
 from sqlalchemy import func, select
 

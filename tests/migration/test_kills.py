@@ -11,7 +11,7 @@ from assistants.replicas import Process, Replica, replica
 from assistants.serving import ADMIN
 from assistants.stored import TEXT, everything, keep_many
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from runtime.examples import repetitions
 
 ROWS = 10_000

@@ -11,7 +11,6 @@ from assistants.stored import LEGACY, TEXT, everything, keep, keep_many, kept, o
 from heddle.assistant.v1 import assistant_pb2
 from heddle.migration.v1 import record_pb2 as pb
 from heddle_runtime.contract.struct_codec import from_struct
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -19,6 +18,7 @@ from heddle_runtime.errors import (
     NotFoundError,
 )
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 
 REQUIRED = ("prompt_processor", "connector", "llm", "rag_processor")
 

@@ -10,9 +10,9 @@ from heddle_assistants.rows import conversion
 from heddle_assistants.rows.conversion import migration
 from heddle_migration_service.batch_jobs.job import BatchJob
 from heddle_migration_service.row_faults import isolated
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError, InvalidRequestError, UnavailableError
 from heddle_runtime.http.egress import Egress
+from heddle_runtime.storage.database.engine import Database
 from migration.lamb.running import row_batches
 
 

@@ -7,8 +7,8 @@ import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_runtime.contract.json_schema import Schema
 from heddle_runtime.identity.call_metadata import new_call_options
-from heddle_runtime.text.json_schema import Schema
 from orchestrator.harness import Harness
 
 FIELDS = assistant_pb2.Assistant.DESCRIPTOR.fields_by_name

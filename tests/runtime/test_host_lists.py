@@ -1,7 +1,7 @@
 """Lists of hosts: what is accepted, and how wrong entries are named."""
 
 import pytest
-from heddle_runtime.text.host_lists import host_problems
+from heddle_runtime.contract.host_lists import host_problems
 
 
 @pytest.mark.parametrize(

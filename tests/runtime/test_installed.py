@@ -1,9 +1,9 @@
-"""`heddle_runtime.installed`."""
+"""`heddle_runtime.serving.installed`."""
 
 from pathlib import Path
 
 import pytest
-from heddle_runtime.installed import installed
+from heddle_runtime.serving.installed import installed
 from structlog.testing import capture_logs
 
 

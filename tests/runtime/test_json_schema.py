@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from heddle_runtime.text.json_schema import Schema, SchemaError, UncheckableError
+from heddle_runtime.contract.json_schema import Schema, SchemaError, UncheckableError
 
 LONG = "a" * 5_000 + "!"
 HOSTILE = [

@@ -1,8 +1,8 @@
-"""`heddle_runtime.text.json_text`: the size of a JSON text, before it is parsed."""
+"""`heddle_runtime.contract.json_text`: the size of a JSON text, before it is parsed."""
 
 import json
 
-from heddle_runtime.text.json_text import MAX_VALUES, values_in
+from heddle_runtime.contract.json_text import MAX_VALUES, values_in
 from hypothesis import given
 from hypothesis import strategies as st
 from runtime.examples import examples

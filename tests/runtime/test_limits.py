@@ -1,11 +1,11 @@
-"""The limits of `heddle_runtime.limits` where other places use or repeat them."""
+"""The limits of `heddle_runtime.contract.limits` where other places use or repeat them."""
 
 import re
 from pathlib import Path
 
 import pytest
 from heddle_orchestrator.app import OrchestratorSettings
-from heddle_runtime import limits
+from heddle_runtime.contract import limits
 from heddle_runtime.settings.service import read
 from heddle_tools_service.settings import ToolsSettings
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from heddle_runtime.text.json_schema import Schema, SchemaError, UncheckableError
+from heddle_runtime.contract.json_schema import Schema, SchemaError, UncheckableError
 
 TREE = {
     "$defs": {

@@ -31,7 +31,7 @@ REVIEWED = {
     "services/knowledge/src/heddle_knowledge/pages/page_tables.py",
     "services/knowledge/src/heddle_knowledge/files/sqlite_files.py",
     "migration-service/src/heddle_migration_service/lamb/tables.py",
-    "services/runtime/src/heddle_runtime/database/identities.py",
+    "services/runtime/src/heddle_runtime/storage/database/identities.py",
     "services/knowledge/src/heddle_knowledge/document_queries/database.py",
     "services/knowledge/src/heddle_knowledge/engines/postgres_full_text.py",
     "services/knowledge/src/heddle_knowledge/engines/postgres_table.py",

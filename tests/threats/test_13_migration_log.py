@@ -10,7 +10,7 @@ import pytest
 from assistants.serving import ADA, Service
 from assistants.stored import keep, kept
 from heddle_assistants.repository.journal import described, pseudonym
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 
 SECRETS = {
     "api_key": "sk-abcdefghijklmnop0123456789",

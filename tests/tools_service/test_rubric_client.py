@@ -14,9 +14,9 @@ from assistants.serving import SECRET, serving
 from assistants.stored import keep_rubric, keep_user
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_assistants.database.schema import rubrics
-from heddle_runtime.database.engine import Database, open_database
 from heddle_runtime.errors import ToolFailedError, UnavailableError
 from heddle_runtime.serving.server import running
+from heddle_runtime.storage.database.engine import Database, open_database
 from heddle_tools_service.app import ToolsSettings, app
 from heddle_tools_service.providers.rubrics import REMEMBERED
 from sqlalchemy import update

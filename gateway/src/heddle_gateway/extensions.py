@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
 
-from heddle_runtime import installed as packages
+from heddle_runtime.serving import installed as packages
 from heddle_runtime.settings.service import read
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings

@@ -39,6 +39,7 @@ from heddle.person.v1 import person_pb2, person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
+from heddle_runtime.contract.limits import MAX_PAGE_SIZE
 from heddle_runtime.errors import (
     HeddleError,
     ResourceExhaustedError,
@@ -47,7 +48,6 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_runtime.identity.service_credentials import ServiceCredentials
-from heddle_runtime.limits import MAX_PAGE_SIZE
 from heddle_runtime.rpc.client import service_channel, to_each_replica
 
 from heddle_gateway.settings import GatewaySettings

@@ -19,12 +19,12 @@ from heddle_assistants.accounts.bootstrap import (
 )
 from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.database.schema import SCHEMA
-from heddle_runtime.database.engine import Database, open_database
-from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity.call_metadata import AUTHORIZATION
 from heddle_runtime.identity.callers import Identity, TokenSigner
 from heddle_runtime.serving.server import Binding, running
+from heddle_runtime.storage.database.engine import Database, open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 
 SECRET = "a-secret-of-at-least-32-characters"
 CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]

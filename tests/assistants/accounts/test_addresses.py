@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from assistants.accounts.conftest import ADMIN, UNI_ADMIN, Accounts, populate, serving
 from heddle_assistants.database.schema import organizations
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.http.egress import SETTING
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import update
 
 

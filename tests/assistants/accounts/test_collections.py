@@ -6,8 +6,8 @@ import pytest
 from assistants.accounts.conftest import ANN, BEN, EVE, SERVICE, Accounts
 from assistants.stored import keep_collection
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.storage.database.engine import Database
 
 KINDS = {"own": 1, "shared": 2, "evil": 3, "evil's shared": 4, "nobody's": 5, "not registered": 6}
 

@@ -23,8 +23,6 @@ from heddle_assistants.accounts.key_text import Peppers, new_key, parts
 from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import api_keys, organizations
-from heddle_runtime.database.engine import Database
-from heddle_runtime.database.rows import ReadRow, Row
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -33,6 +31,8 @@ from heddle_runtime.errors import (
     UnauthenticatedError,
 )
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
+from heddle_runtime.storage.database.rows import ReadRow, Row
 from sqlalchemy import Select, select, update
 
 

@@ -4,7 +4,7 @@ import pytest
 from assistants.accounts.conftest import ANN, BEN, EVE, SERVICE, Accounts
 from assistants.stored import keep_collection, keep_store
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 
 ENDPOINT = "http://ollama:11434"
 

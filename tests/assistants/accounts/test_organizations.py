@@ -8,7 +8,6 @@ import pytest
 from assistants.accounts.conftest import UNI_ADMIN, Accounts
 from heddle.account.v1 import account_pb2 as pb
 from heddle_assistants.database.schema import organizations
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -16,6 +15,7 @@ from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
 )
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import select, update
 
 TOKEN = "sk-very-secret-0123456789"

@@ -15,7 +15,6 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle_assistants.accounts.sign_in.limits import MAX_ADDRESS_FAILURES
 from heddle_assistants.accounts.sign_in.password_rules import check_new_password
 from heddle_assistants.database.schema import audit_events
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
@@ -23,6 +22,7 @@ from heddle_runtime.errors import (
     UnauthenticatedError,
 )
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import select
 
 

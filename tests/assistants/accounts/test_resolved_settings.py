@@ -7,8 +7,8 @@ from assistants.accounts.conftest import ANN, SERVICE, Accounts, serving
 from assistants.stored import keep_user
 from heddle.account.v1 import account_pb2 as pb
 from heddle_assistants.database.schema import organizations
-from heddle_runtime.database.engine import Database, open_database
 from heddle_runtime.errors import InvalidRequestError, UnavailableError
+from heddle_runtime.storage.database.engine import Database, open_database
 from sqlalchemy import select, update
 
 SETTINGS = {

@@ -7,8 +7,8 @@ import pytest
 from assistants.accounts.conftest import ADMIN, ANN, SERVICE, UNI_ADMIN, Accounts
 from heddle.account.v1 import account_pb2 as pb
 from heddle_assistants.database.schema import organizations
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import update
 
 DAYS = {"uploads_days": 30, "images_days": 1, "usage_days": 36_500}

@@ -42,7 +42,6 @@ from heddle_assistants.database.schema import (
     sessions,
     sign_in_attempts,
 )
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
@@ -52,6 +51,7 @@ from heddle_runtime.errors import (
     UnauthenticatedError,
 )
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import select, update
 
 NOBODY = Identity("nobody@uni.example", "uni", ("creator",))

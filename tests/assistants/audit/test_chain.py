@@ -12,7 +12,7 @@ from heddle_assistants.audit.log import AuditLog, open_audit_log
 from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import audit_chain, audit_events, audit_keys
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from runtime.examples import repetitions
 from sqlalchemy import Delete, Insert, Update, delete, insert, select, text, update
 

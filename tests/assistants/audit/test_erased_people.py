@@ -9,10 +9,10 @@ from heddle_assistants.audit.log import AuditLog, open_audit_log
 from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import audit_events
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
 from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.people import Person
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import select, update
 
 KEYS = Keys.of(["a-secret-of-at-least-32-characters"])

@@ -18,9 +18,9 @@ from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
 from heddle.rubric.v1 import rubric_pb2
 from heddle_assistants.database.schema import audit_events
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError, InvalidRequestError, PermissionDeniedError
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import select
 
 CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))

@@ -2,7 +2,7 @@
 
 import pytest
 from assistants.database.rows import add_assistant, add_organization
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Rows that tests need."""
 
 from heddle_assistants.database.schema import assistants, organizations
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import insert
 
 

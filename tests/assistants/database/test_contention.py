@@ -6,7 +6,7 @@ from assistants.database.processes import outputs, ready
 from assistants.database.rows import add_assistant
 from assistants.database.traffic import ROWS
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from runtime.examples import mostly_on, repetitions
 from sqlalchemy import func, select, update
 

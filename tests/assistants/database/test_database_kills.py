@@ -6,7 +6,7 @@ import random
 from assistants.database.processes import ready
 from assistants.database.rows import add_assistant
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from runtime.examples import repetitions
 from sqlalchemy import select, update
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from assistants.database.rows import add_assistant
 from heddle_assistants.database.schema import SCHEMA, assistants, organizations
-from heddle_runtime.database.engine import Database, open_database
-from heddle_runtime.database.upgrading import upgrade
+from heddle_runtime.storage.database.engine import Database, open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 from sqlalchemy import bindparam, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection

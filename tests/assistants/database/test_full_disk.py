@@ -6,9 +6,9 @@ import pytest
 from assistants.database.rows import add_organization
 from full_disk import needs_root, small_disk
 from heddle_assistants.database.schema import SCHEMA, organizations
-from heddle_runtime.database.engine import open_database
-from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.errors import StorageError
+from heddle_runtime.storage.database.engine import open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 from sqlalchemy import func, select, update
 
 

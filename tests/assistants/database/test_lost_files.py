@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from assistants.database.rows import add_organization
 from heddle_assistants.database.schema import SCHEMA, organizations
-from heddle_runtime.database.engine import Database, open_database
-from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.errors import HeddleError, StorageError
+from heddle_runtime.storage.database.engine import Database, open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 from heddle_runtime.storage.stored_files import StoredFiles
 from sqlalchemy import select, update
 

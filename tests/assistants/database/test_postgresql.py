@@ -7,9 +7,9 @@ import pytest
 from assistants.database.rows import add_assistant, add_organization
 from assistants.postgres import Postgres, postgres
 from heddle_assistants.database.schema import SCHEMA, assistants
-from heddle_runtime.database.engine import Database, open_database
-from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.errors import UnavailableError
+from heddle_runtime.storage.database.engine import Database, open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 from sqlalchemy import bindparam, select, text, update
 
 ROW = select(assistants.c.title).where(assistants.c.id == bindparam("id"))

@@ -3,8 +3,8 @@
 import pytest
 from assistants.database.rows import add_assistant
 from heddle_assistants.database.schema import api_keys, assistants, originals, users
-from heddle_runtime.database.engine import Database
-from heddle_runtime.database.identities import continue_after_explicit_ids
+from heddle_runtime.storage.database.engine import Database
+from heddle_runtime.storage.database.identities import continue_after_explicit_ids
 from sqlalchemy import ColumnElement, delete, insert, select, text
 from sqlalchemy.exc import IntegrityError
 

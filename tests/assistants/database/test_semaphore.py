@@ -5,9 +5,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from heddle_runtime.database.semaphore import FairSemaphore
-from heddle_runtime.database.sqlite import open_sqlite
 from heddle_runtime.errors import UnavailableError
+from heddle_runtime.storage.database.semaphore import FairSemaphore
+from heddle_runtime.storage.database.sqlite import open_sqlite
 from sqlalchemy import text
 
 

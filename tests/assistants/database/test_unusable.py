@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from assistants.postgres import Postgres
-from heddle_runtime.database.engine import open_database
-from heddle_runtime.database.failures import UnusableDatabaseError
+from heddle_runtime.storage.database.engine import open_database
+from heddle_runtime.storage.database.failures import UnusableDatabaseError
 from runtime.ports import free_port
 
 SECRET = "s3cr/t"

@@ -13,11 +13,11 @@ from alembic.runtime.migration import MigrationContext
 from assistants.database.processes import outputs, ready
 from assistants.database.rows import add_organization
 from heddle_assistants.database.schema import SCHEMA, metadata
-from heddle_runtime.database import upgrading
-from heddle_runtime.database.engine import Database, open_database
-from heddle_runtime.database.failures import UnusableDatabaseError
-from heddle_runtime.database.schema import Schema
-from heddle_runtime.database.upgrading import current_revision, downgrade, upgrade
+from heddle_runtime.storage.database import upgrading
+from heddle_runtime.storage.database.engine import Database, open_database
+from heddle_runtime.storage.database.failures import UnusableDatabaseError
+from heddle_runtime.storage.database.schema import Schema
+from heddle_runtime.storage.database.upgrading import current_revision, downgrade, upgrade
 from runtime.examples import mostly_on
 from sqlalchemy import Connection, inspect, text
 

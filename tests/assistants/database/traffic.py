@@ -13,7 +13,7 @@ import time
 from collections import Counter
 
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.storage.database.engine import Database, open_database
 from sqlalchemy import bindparam, select, update
 
 ROWS = 20

@@ -7,8 +7,8 @@ import asyncio
 import sys
 
 from heddle_assistants.database.schema import SCHEMA
-from heddle_runtime.database.engine import open_database
-from heddle_runtime.database.upgrading import upgrade
+from heddle_runtime.storage.database.engine import open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 
 
 async def main(url: str) -> None:

@@ -10,7 +10,7 @@ import sys
 from itertools import count
 
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import open_database
+from heddle_runtime.storage.database.engine import open_database
 from sqlalchemy import func, select, update
 
 

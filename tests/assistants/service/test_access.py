@@ -7,10 +7,10 @@ import pytest
 from assistants.stored import keep
 from heddle_assistants.access import ASSISTANTS
 from heddle_assistants.database.schema import assistants, organizations
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.identity import permissions
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, DEVELOPER, Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, select
 
 CALLERS = [

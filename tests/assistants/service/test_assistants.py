@@ -7,7 +7,6 @@ from assistants.serving import ADA, ADMIN, MODEL, Service, serving
 from assistants.stored import keep, keep_user, kept, original
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.contract.struct_codec import to_struct
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -15,6 +14,7 @@ from heddle_runtime.errors import (
     PermissionDeniedError,
 )
 from heddle_runtime.identity.callers import DEVELOPER, Identity
+from heddle_runtime.storage.database.engine import Database
 
 BOB = Identity("bob@uni.example", "uni", ("creator",))
 CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))

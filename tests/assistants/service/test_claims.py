@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 from assistants.serving import ADMIN, SERVICE, Service, serving
 from heddle.assistant.v1 import following_pb2, following_pb2_grpc, jobs_pb2, jobs_pb2_grpc
-from heddle_runtime.database.claims import CLAIM_SECONDS
-from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.storage.database.claims import CLAIM_SECONDS
+from heddle_runtime.storage.database.engine import Database, open_database
 from sqlalchemy import text
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])  # SQLite's is the machine's

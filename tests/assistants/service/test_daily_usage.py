@@ -15,9 +15,9 @@ from heddle.usage.v1 import usage_pb2 as pb
 from heddle_assistants.database.schema import daily_usage, organizations
 from heddle_assistants.usage.days import DailyUsage
 from heddle_assistants.usage.entries import COUNTS
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import func, insert, select, update
 
 DAY, ASSISTANT, MODEL, ORGANIZATION = pb.UsageDimension.values()[1:]

@@ -19,10 +19,10 @@ from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.validation import OrchestratorClient, Validation
 from heddle_conversion.identifiers import DELETED_OWNER
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.storage.database.engine import Database
 
 
 async def pages(caller: Caller, size: int, **members: object) -> list[list[str]]:

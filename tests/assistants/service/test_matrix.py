@@ -10,9 +10,9 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.migration.v1 import migration_pb2, record_pb2
 from heddle.rubric.v1 import rubric_pb2
 from heddle.usage.v1 import usage_pb2
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.callers import DEVELOPER, Identity
+from heddle_runtime.storage.database.engine import Database
 
 CALLERS = {
     "owner": ADA,

@@ -10,9 +10,9 @@ from assistants.stored import LEGACY, TEXT, everything, keep, kept, original
 from google.protobuf.json_format import MessageToDict
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError, NotFoundError
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import update
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "migration"

@@ -8,9 +8,9 @@ from assistants.stored import LEGACY, keep
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import rows_pb2
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import MalformedAssistantError, NotFoundError, PermissionDeniedError
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 
 BOB = Identity("bob@uni.example", "uni", ("creator",))
 CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))

@@ -12,7 +12,7 @@ from assistants.serving import ADMIN, Caller, Service, serving
 from assistants.stored import everything, keep
 from heddle_assistants.database.schema import assistant_versions, assistants, originals
 from heddle_conversion.json_text import same
-from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.storage.database.engine import Database, open_database
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from runtime.examples import examples

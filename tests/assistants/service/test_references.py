@@ -3,9 +3,9 @@
 import pytest
 from assistants.serving import ADA, ADMIN, Service
 from assistants.stored import keep
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, NotFoundError
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 
 BOB = Identity("bob@uni.example", "uni", ("creator",))
 

@@ -14,7 +14,6 @@ from google.protobuf.duration_pb2 import Duration
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_assistants.database.schema import organizations, usage_reservations
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     InvalidRequestError,
     PermissionDeniedError,
@@ -22,6 +21,7 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
 )
 from heddle_runtime.identity.callers import ORGANIZATION_ADMIN, Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import update
 
 PRICES = {"openai/m": {"input": 1, "output": 1}}

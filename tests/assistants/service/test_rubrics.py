@@ -8,7 +8,6 @@ from assistants.serving import ADA, ADMIN, Service
 from assistants.stored import RUBRIC, keep_rubric, keep_user
 from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle_assistants.database.schema import rubrics
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     ConflictError,
     InvalidRequestError,
@@ -16,6 +15,7 @@ from heddle_runtime.errors import (
     PermissionDeniedError,
 )
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 from heddle_tools_service.tools.rubric_forms import RubricData
 from sqlalchemy import select
 

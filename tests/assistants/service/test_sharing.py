@@ -8,7 +8,6 @@ from assistants.stored import keep, keep_user
 from heddle.assistant.v1 import assistant_pb2, rows_pb2, sharing_pb2_grpc, versions_pb2
 from heddle.assistant.v1 import sharing_pb2 as pb
 from heddle.assistant.v1.versions_pb2_grpc import VersionServiceStub
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -17,6 +16,7 @@ from heddle_runtime.errors import (
     PermissionDeniedError,
 )
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 
 BOB = Identity("bob@uni.example", "uni", ("creator",))
 CAT = Identity("cat@uni.example", "uni", ("creator",))

@@ -12,8 +12,8 @@ from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_assistants.database.schema import organizations, usage_recorders
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import select, update
 from structlog.testing import capture_logs
 

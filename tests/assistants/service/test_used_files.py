@@ -9,9 +9,9 @@ import pytest
 from assistants.serving import ADA, ADMIN, SERVICE, Service, serving
 from assistants.stored import LEGACY, keep
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 
 FILES = [f"file-{sign * 32}" for sign in "0123"]
 

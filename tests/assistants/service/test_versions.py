@@ -14,7 +14,6 @@ from heddle_assistants.database.schema import assistant_versions, assistants, or
 from heddle_assistants.versions.retention import Retention, expire
 from heddle_assistants.versions.text_pieces import text_pieces
 from heddle_runtime.contract.struct_codec import to_struct
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -23,6 +22,7 @@ from heddle_runtime.errors import (
     NotFoundError,
 )
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import func, select, update
 
 BOB = Identity("bob@uni.example", "uni", ("creator",))

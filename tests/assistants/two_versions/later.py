@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from heddle_assistants.database.schema import SCHEMA
-from heddle_runtime.database import upgrading
+from heddle_runtime.storage.database import upgrading
 
 SOURCE = Path(__file__).parents[3] / "services/assistants/src"
 NOW = upgrading.newest_revision(SCHEMA)
@@ -13,7 +13,7 @@ REVISION = f"""
 import sqlalchemy as sa
 from alembic import op
 
-from heddle_runtime.database.failures import UnusableDatabaseError
+from heddle_runtime.storage.database.failures import UnusableDatabaseError
 
 revision = "{LATER}"
 down_revision = "{NOW}"

@@ -15,7 +15,7 @@ from assistants.replicas import Replica, replica
 from assistants.serving import ADA, SECRET
 from assistants.two_versions.later import LATER, NOW, install
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.database.engine import open_database
+from heddle_runtime.storage.database.engine import open_database
 from sqlalchemy import text
 
 pytestmark = pytest.mark.exhaustive

@@ -29,7 +29,7 @@ SLOW = frozenset(
         "heddle_gateway.openai.chat.content_parts.MAX_MEDIA_BYTES",
         "heddle_knowledge.formats.archives.MOST_FILES",
         "heddle_knowledge.formats.pdf.MOST_PAGES",
-        "heddle_runtime.limits.MAX_MESSAGE_BYTES",
+        "heddle_runtime.contract.limits.MAX_MESSAGE_BYTES",
         "heddle_tools_service.contract.results._MAX_SOURCES_BYTES",
         "heddle_tools_service.workspace.limits.MAX_VISITED",
     }

@@ -183,9 +183,9 @@ ROWS: dict[str, Check] = {
     f"{_USAGE}.reservations.MAX_TOKENS": lambda n: _reserved(prompt_tokens=n),
     f"{_USAGE}.reservations.MAX_ID_CHARACTERS": lambda n: _reserved(reservation_id="x" * n),
     f"{_USAGE}.reservations.MAX_LIFETIME": lambda n: _reserved(lifetime=Duration(seconds=n)),
-    "heddle_runtime.limits.MAX_OWNER_CHARACTERS": lambda n: not may_be_user("x" * n),
-    "heddle_runtime.limits.MAX_TOOLS": lambda n: _assistant(*[_tool()] * n),
-    "heddle_runtime.limits.MAX_TOOL_SECONDS": lambda n: _assistant(
+    "heddle_runtime.contract.limits.MAX_OWNER_CHARACTERS": lambda n: not may_be_user("x" * n),
+    "heddle_runtime.contract.limits.MAX_TOOLS": lambda n: _assistant(*[_tool()] * n),
+    "heddle_runtime.contract.limits.MAX_TOOL_SECONDS": lambda n: _assistant(
         _tool(timeout=Duration(seconds=n))
     ),
     f"{_CONVERSION}.columns.MOST_COLLECTIONS": lambda n: columns.collections_of(

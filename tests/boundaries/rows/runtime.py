@@ -17,16 +17,15 @@ from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.tools.function_call import FunctionCall
 from heddle_orchestrator.validation import faults, validator
 from heddle_orchestrator.validation.installed import Installed
-from heddle_runtime import errors, limits
-from heddle_runtime.contract import frontend_payloads
+from heddle_runtime import errors
+from heddle_runtime.contract import bounded_regex, frontend_payloads, host_lists, limits
+from heddle_runtime.contract.schema_references import limited
 from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.http import egress, remote_json
 from heddle_runtime.rpc import client
 from heddle_runtime.rpc.multiplex import server_call
 from heddle_runtime.rpc.multiplex.methods import Method
 from heddle_runtime.telemetry import logs
-from heddle_runtime.text import bounded_regex, host_lists
-from heddle_runtime.text.schema_references import limited
 
 
 def _nested(levels: int) -> Any:

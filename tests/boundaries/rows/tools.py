@@ -248,7 +248,7 @@ ROWS: dict[str, Check] = {
     f"{_MAPPING}._MAX_OBJECTS": lambda n: _result(objects=[{}] * n).warnings,
     f"{_TOOLS}.running.execution._MAX_STATUSES": _statuses,
     f"{_TOOLS}.providers.mcp.http_bridge.MAX_TRAFFIC_BYTES": _traffic,
-    "heddle_runtime.text.json_text.MAX_VALUES": _values,
+    "heddle_runtime.contract.json_text.MAX_VALUES": _values,
     f"{_TOOLS}.providers.mcp.session.MAX_TEXT_CHARS": _remote_text,
     f"{_TOOLS}.providers.mcp.session._MAX_TOOLS": _remote_tools,
     f"{_TOOLS}.providers.open_meteo._MAX_CELSIUS": lambda n: not open_meteo._is_temperature(n),

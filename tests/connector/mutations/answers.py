@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from heddle_runtime.text.unicode_text import valid_text
+from heddle_runtime.contract.unicode_text import valid_text
 
 Chance = random.Random
 Event = dict[str, Any]

@@ -21,9 +21,9 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
+from heddle_runtime.contract.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.identity.call_metadata import new_call_options
-from heddle_runtime.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.rpc.client import channel
 from heddle_runtime.telemetry import logs
 from integration.bfcl.apis import PLUGIN, WORLDS, begin, methods, plain, tool_of

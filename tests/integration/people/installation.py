@@ -15,8 +15,8 @@ from gateway.essays import EXAMPLE
 from heddle_assistants.database import schema
 from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_devstack import Stack
-from heddle_runtime.database.engine import open_database
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import open_database
 from heddle_tools_service.capabilities.workspace import Edit, FileEdits
 from heddle_tools_service.providers.workspaces import CallersWorkspace
 from heddle_tools_service.sdk import Caller

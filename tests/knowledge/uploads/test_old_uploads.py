@@ -30,10 +30,10 @@ from heddle_knowledge.uploads.old_uploads import OldUploads
 from heddle_knowledge.uploads.records import Attachment, new_id
 from heddle_knowledge.uploads.store import person_key
 from heddle_knowledge.uploads.stores import FileStores, open_file_stores
-from heddle_runtime.database.engine import open_database
 from heddle_runtime.errors import NotFoundError, UnavailableError
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.rpc.client import channel
+from heddle_runtime.storage.database.engine import open_database
 from heddle_runtime.storage.object_store import ObjectStore
 from knowledge.opening import NOWHERE, waiting_events
 from runtime.ports import free_port

@@ -19,7 +19,7 @@ from heddle.assistant.v1 import (
 )
 from heddle.migration.v1 import record_pb2
 from heddle_assistants.database.schema import assistants, followed_rows
-from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.storage.database.engine import Database, open_database
 from migration.lamb.lamb_database import TODAY, Lamb
 from migration.lamb.running import rows
 from sqlalchemy import Table, func, select

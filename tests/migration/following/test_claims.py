@@ -9,8 +9,8 @@ from assistants.serving import ADA, SERVICE, Service
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle.assistant.v1 import following_pb2_grpc
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import ConflictError, PermissionDeniedError
+from heddle_runtime.storage.database.engine import Database
 from migration.following.following import TUTOR, both_sides, small_lamb
 from migration.lamb.running import rows
 from runtime.examples import repetitions

@@ -17,7 +17,7 @@ from heddle_migration_service.following.file_state import file_state
 from heddle_migration_service.following.rows import SOURCES, Known
 from heddle_migration_service.lamb import UNASSIGNED
 from heddle_migration_service.lamb.mounts import is_remote
-from heddle_runtime.database.engine import Database, open_database
+from heddle_runtime.storage.database.engine import Database, open_database
 from migration.following.following import (
     METADATA,
     PAUSE,

@@ -25,8 +25,8 @@ from heddle_migration_service.following.applying import Applying
 from heddle_migration_service.following.comparing import compare
 from heddle_migration_service.following.rows import SOURCES, Known, Source
 from heddle_migration_service.row_batches import RowBatches
-from heddle_runtime.database.engine import open_database
 from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.storage.database.engine import open_database
 from migration.following.following import METADATA, Followed, small_lamb
 from runtime.examples import long_repetitions
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from assistants.replicas import replica
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from migration.following.following import both_sides, following, small_lamb
 
 _TRACED = "trace=open,openat,creat,fcntl,write,pwrite64,pwritev,ftruncate,unlink,unlinkat,rename"

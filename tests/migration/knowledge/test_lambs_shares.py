@@ -8,7 +8,7 @@ import grpc
 import pytest
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle_assistants.database.schema import knowledge_bases
-from heddle_runtime.database.engine import open_database
+from heddle_runtime.storage.database.engine import open_database
 from migration.knowledge.importing import ANA, BO, CY, Import, importing, shelved
 from migration.knowledge.lamb_kb_server import TOKEN, lamb_kb_server
 from migration.lamb.lamb_database import Lamb, filled

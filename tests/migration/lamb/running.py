@@ -23,10 +23,10 @@ from heddle_assistants.validation import OrchestratorClient, Validation
 from heddle_migration_service.following.applying import Applying
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.row_batches import RowBatches
-from heddle_runtime.database.engine import Database
 from heddle_runtime.http.egress import Egress
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.rpc.in_process import InProcessChannel
+from heddle_runtime.storage.database.engine import Database
 from migration.lamb.lamb_database import Lamb
 from sqlalchemy import Table, select
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from heddle_assistants.database.schema import assistants, organizations, users
 from heddle_migration_service.lamb import UNASSIGNED, LambDatabaseError
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from migration.lamb.lamb_database import ASSISTANTS, NOW, PUBLISH, TODAY, Lamb, filled
 from migration.lamb.running import rows, run
 

@@ -26,8 +26,8 @@ from heddle_migration_service.following.applying import Applying
 from heddle_migration_service.following.comparing import compare
 from heddle_migration_service.following.rows import SOURCES, Known, Source
 from heddle_migration_service.lamb.knowledge_stores import store_number
-from heddle_runtime.database.engine import Database, open_database
 from heddle_runtime.http.egress import Egress
+from heddle_runtime.storage.database.engine import Database, open_database
 from migration.lamb.arbitrary import (
     GOOD,
     Row,

@@ -14,8 +14,8 @@ from heddle_assistants.database.schema import (
     users,
 )
 from heddle_migration_service.lamb import UNASSIGNED
-from heddle_runtime.database.engine import Database
 from heddle_runtime.http.egress import SETTING
+from heddle_runtime.storage.database.engine import Database
 from migration.lamb.lamb_database import NOW, TODAY, Lamb
 from migration.lamb.running import rows, run
 

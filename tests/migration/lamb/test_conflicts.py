@@ -4,7 +4,7 @@ from pathlib import Path
 
 from assistants.database.rows import add_assistant, add_organization
 from heddle_assistants.database.schema import assistants, organizations, rubrics, users
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from migration.lamb.lamb_database import Lamb, filled
 from migration.lamb.running import everything, rows, run
 from sqlalchemy import insert

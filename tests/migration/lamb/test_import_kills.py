@@ -10,7 +10,7 @@ from assistants.replicas import Process, Replica, replica
 from assistants.serving import ADMIN
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from migration.lamb.lamb_database import Lamb, filled
 from migration.lamb.running import rows, run
 from runtime.examples import repetitions

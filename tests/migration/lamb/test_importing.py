@@ -11,7 +11,7 @@ from heddle_assistants.database.schema import (
     rubrics,
     users,
 )
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from migration.lamb.lamb_database import NOW, PROVIDERS, filled, legacy_rows
 from migration.lamb.running import KEYS, TABLES, everything, rows, run
 from sqlalchemy import select, update

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from heddle_assistants.database.schema import knowledge_stores
 from heddle_migration_service.lamb.knowledge_stores import store_number
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from migration.lamb.lamb_database import NEWEST, NOW, PROVIDERS, Lamb
 from migration.lamb.running import Report, everything, rows, run
 

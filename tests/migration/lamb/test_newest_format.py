@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import open_database
 from heddle_runtime.http.egress import SETTING
+from heddle_runtime.storage.database.engine import open_database
 from integration.browser import browser
 from integration.provider import providing
 from integration.whole import whole

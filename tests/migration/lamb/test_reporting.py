@@ -7,7 +7,7 @@ from typing import Any
 from heddle_assistants.accounts.model_prices import price_of
 from heddle_assistants.database.schema import usage
 from heddle_assistants.usage.price_lookup import PriceLookup
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from migration.lamb.lamb_database import METERED, NOW, Lamb
 from migration.lamb.running import KEYS, run
 from sqlalchemy import select

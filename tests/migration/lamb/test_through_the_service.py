@@ -13,12 +13,12 @@ from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
 from heddle_assistants.app import AssistantsSettings
 from heddle_assistants.database.schema import organizations
-from heddle_runtime.database.engine import open_database
 from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.rpc.client import channel
 from heddle_runtime.serving.server import running
 from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
+from heddle_runtime.storage.database.engine import open_database
 from migration.lamb.lamb_database import filled, legacy_rows
 from migration.lamb.running import rows
 

@@ -13,11 +13,11 @@ import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc
 from heddle_assistants.database.schema import assistants
-from heddle_runtime.database.engine import open_database
 from heddle_runtime.http.egress import SETTING
 from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.rpc.client import channel
+from heddle_runtime.storage.database.engine import open_database
 from integration.browser import browser
 from integration.provider import Provider, providing
 from integration.whole import whole

@@ -5,7 +5,7 @@ import random
 
 import grpc
 from heddle.multiplex.v1 import multiplex_pb2
-from heddle_runtime.limits import MAX_MESSAGE_BYTES
+from heddle_runtime.contract.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.rpc.multiplex.channel import MAX_REQUEST_BYTES
 from heddle_runtime.rpc.multiplex.send_queue import MAX_BATCH_BYTES, SendQueue
 from runtime.greeting import ask

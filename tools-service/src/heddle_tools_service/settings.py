@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Literal
 
+from heddle_runtime.contract.limits import DEFAULT_TOOL_SECONDS, ToolTimeoutSeconds
 from heddle_runtime.http.egress import NO_SECRET, EgressSettings, ServerAddress, ServerToken
-from heddle_runtime.limits import DEFAULT_TOOL_SECONDS, ToolTimeoutSeconds
 from heddle_runtime.settings import addresses
 from heddle_runtime.settings.addresses import Place
 from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from google.protobuf.descriptor import FieldDescriptor
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.limits import (
+from heddle_runtime.contract.limits import (
     MAX_OWNER_CHARACTERS,
     MAX_TOOL_ROUNDS,
     MAX_TOOL_SECONDS,

@@ -6,10 +6,10 @@ from typing import Any, Literal
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle_runtime.contract.enums import enum_names
+from heddle_runtime.contract.json_text import members
+from heddle_runtime.contract.limits import MAX_PAGE_SIZE
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.permissions import may_administer
-from heddle_runtime.limits import MAX_PAGE_SIZE
-from heddle_runtime.text.json_text import members
 from pydantic import Field
 
 from heddle_gateway.http.models import Model

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.contract.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.contract.paging import page
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.callers import home
-from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from pydantic import Field
 
 from heddle_gateway.admin.organizations import read

@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.rubric.v1 import rubric_pb2
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import HeddleError, NotFoundError
-from heddle_runtime.text.email_address import canonical_email
 from pydantic import Field
 
 from heddle_gateway.http.models import Model

@@ -10,8 +10,8 @@ from heddle.connector.v1 import connector_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_conversion.assistant_json import FieldError, read_struct
 from heddle_runtime.contract.enums import enum_names
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.errors import DeadlineError, UnavailableError
-from heddle_runtime.text.json_text import members
 from pydantic import Field
 
 from heddle_gateway.admin.assistant_schema import Setting

@@ -12,11 +12,11 @@ operator's organisation, a user who is disabled in the home organisation.
 import re
 
 from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
 from heddle_runtime.identity.callers import CREATOR, Identity, home
 from heddle_runtime.identity.permissions import scopes_of
 from heddle_runtime.rpc.ttl_cache import TTLCache
-from heddle_runtime.text.email_address import canonical_email
 from msgspec.structs import replace
 
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 import yaml
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.identity.callers import OPERATOR, SERVICE, Identity
-from heddle_runtime.text.email_address import canonical_email
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from heddle_gateway.settings import MIN_KEY_CHARACTERS, GatewaySettings

@@ -6,9 +6,9 @@ from functools import reduce
 from typing import Any, NoReturn
 
 import msgspec
+from heddle_runtime.contract.json_text import values_in
+from heddle_runtime.contract.unicode_text import valid_json
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.text.json_text import values_in
-from heddle_runtime.text.unicode_text import valid_json
 
 MAX_BODY_VALUES = 200_000
 _MAX_SURROGATES = 100_000

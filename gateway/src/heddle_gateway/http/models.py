@@ -5,8 +5,8 @@ from functools import cache
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from google.protobuf.message import Message
+from heddle_runtime.contract.limits import MAX_PAGE_SIZE
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.limits import MAX_PAGE_SIZE
 from pydantic import (
     AfterValidator,
     BaseModel,

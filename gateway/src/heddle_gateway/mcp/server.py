@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 import structlog
 from heddle.tool.v1.tool_pb2 import TOOL_EFFECT_DESTRUCTIVE, TOOL_EFFECT_READ_ONLY
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.text.json_text import members
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError

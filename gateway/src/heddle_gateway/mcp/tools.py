@@ -12,9 +12,9 @@ from heddle.assistant.v1.assistant_pb2 import (
 )
 from heddle.chat.v1.chat_pb2 import FunctionDeclaration
 from heddle.tool.v1 import tool_pb2 as pb
+from heddle_runtime.contract.limits import MAX_TOOLS
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
 from heddle_runtime.identity.call_metadata import caller, new_call_options
-from heddle_runtime.limits import MAX_TOOLS
 from heddle_runtime.rpc.client import ResponseStream, streaming
 
 from heddle_gateway.services import LIST_SECONDS, call, items

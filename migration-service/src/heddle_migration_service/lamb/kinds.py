@@ -7,8 +7,8 @@ from typing import Any
 from google.protobuf.message import Message
 from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import migration_pb2 as pb
+from heddle_runtime.contract.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.errors import HeddleError, InvalidRequestError
-from heddle_runtime.limits import MAX_MESSAGE_BYTES
 
 from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables

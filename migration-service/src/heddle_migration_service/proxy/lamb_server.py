@@ -10,8 +10,8 @@ import structlog
 from heddle_gateway.http.disconnect import RunningRequests
 from heddle_gateway.services import CHECK_SECONDS
 from heddle_gateway.settings import GatewaySettings
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import UnavailableError
-from heddle_runtime.text.email_address import canonical_email
 
 from heddle_migration_service.proxy.client import LambClient
 from heddle_migration_service.proxy.failures import GarbledError, LambError

@@ -5,10 +5,10 @@ from typing import Any
 from heddle.account.v1 import account_pb2 as pb
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient
 from heddle_gateway.auth.keys_file import Principal
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import scopes_of
 from heddle_runtime.rpc.ttl_cache import TTLCache
-from heddle_runtime.text.email_address import canonical_email
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey

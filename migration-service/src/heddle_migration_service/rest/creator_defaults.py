@@ -9,10 +9,10 @@ from heddle_gateway.openai.chat.task_model import organization_settings
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 from heddle_gateway.state import State
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.callers import home
-from heddle_runtime.text.json_text import members
 from pydantic import Field
 
 DEFAULT_MODEL = ("openai", "gpt-4o-mini")

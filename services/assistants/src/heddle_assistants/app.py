@@ -19,8 +19,6 @@ from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2_grpc
-from heddle_runtime.database.engine import open_database
-from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.http.egress import Egress
 from heddle_runtime.identity.people import PersonServicer
 from heddle_runtime.identity.service_credentials import ServiceCredentials
@@ -28,6 +26,8 @@ from heddle_runtime.rpc.client import service_channel
 from heddle_runtime.serving.background import DAY, HOUR, repeating
 from heddle_runtime.serving.server import Binding, bind
 from heddle_runtime.settings import addresses
+from heddle_runtime.storage.database.engine import open_database
+from heddle_runtime.storage.database.upgrading import upgrade
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_conversion.processors import current_connector
+from heddle_runtime.contract.limits import MAX_OWNER_CHARACTERS
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.limits import MAX_OWNER_CHARACTERS
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
 """The pattern of names. Imported ones begin with the number of their creator: `7_tutor`."""

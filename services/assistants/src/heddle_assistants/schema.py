@@ -7,10 +7,10 @@ Runs beside the service, with its settings, for instance
 import asyncio
 import sys
 
-from heddle_runtime.database.engine import open_database
-from heddle_runtime.database.upgrading import current_revision, downgrade
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.settings.service import read
+from heddle_runtime.storage.database.engine import open_database
+from heddle_runtime.storage.database.upgrading import current_revision, downgrade
 from heddle_runtime.telemetry import logs
 
 from heddle_assistants.app import AssistantsSettings

@@ -1,7 +1,7 @@
 """Assembles the `heddle` command."""
 
 import typer
-from heddle_runtime.installed import installed
+from heddle_runtime.serving.installed import installed
 
 from heddle_cli.commands import (
     assistants,

@@ -9,13 +9,13 @@ import msgspec
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
+from heddle_runtime.contract.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.contract.paging import page
+from heddle_runtime.contract.unicode_text import valid_text
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.identity.assistant_owners import AssistantOwners
 from heddle_runtime.identity.call_metadata import Context, caller, remaining
-from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.telemetry import content
-from heddle_runtime.text.unicode_text import valid_text
 
 from heddle_connector.generation import tracing
 from heddle_connector.generation.call import Call

@@ -18,14 +18,14 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.contract.enums import enum_names
-from heddle_runtime.contract.struct_codec import from_struct, to_struct
-from heddle_runtime.limits import (
+from heddle_runtime.contract.limits import (
     MAX_TOOL_ROUNDS,
     MAX_TOOL_SECONDS,
     MAX_TOOLS,
     MIN_TOOL_SECONDS,
     is_tool_timeout,
 )
+from heddle_runtime.contract.struct_codec import from_struct, to_struct
 
 from heddle_conversion.errors import MalformedMetadataError
 from heddle_conversion.identifiers import LAST_SECOND

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from google.protobuf.descriptor import FieldDescriptor
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.limits import MAX_TOOL_ROUNDS
+from heddle_runtime.contract.limits import MAX_TOOL_ROUNDS
 
 from heddle_conversion import contract_tools
 from heddle_conversion.bindings import normal

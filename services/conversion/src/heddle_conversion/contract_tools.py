@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_runtime.contract.limits import is_tool_timeout
 from heddle_runtime.contract.struct_codec import from_struct, to_struct
-from heddle_runtime.limits import is_tool_timeout
-from heddle_runtime.text.unicode_text import valid_text
+from heddle_runtime.contract.unicode_text import valid_text
 
 from heddle_conversion.bindings import normal, numbered, text_identifiers
 from heddle_conversion.json_text import dump, parse, same

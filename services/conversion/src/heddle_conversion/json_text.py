@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from heddle_runtime.limits import MAX_JSON_DEPTH
+from heddle_runtime.contract.limits import MAX_JSON_DEPTH
 
 from heddle_conversion.errors import MalformedMetadataError
 

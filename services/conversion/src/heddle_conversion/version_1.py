@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from heddle_runtime.limits import MAX_TOOLS
+from heddle_runtime.contract.limits import MAX_TOOLS
 
 from heddle_conversion.bindings import normal, numbered
 from heddle_conversion.columns import LegacyColumns, Notes

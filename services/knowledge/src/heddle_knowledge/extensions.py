@@ -10,8 +10,8 @@ from typing import ClassVar, Protocol
 
 import httpx
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime import installed as packages
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
+from heddle_runtime.serving import installed as packages
 
 from heddle_knowledge.access import Owner
 from heddle_knowledge.collection.shared_registry import SharedRegistry

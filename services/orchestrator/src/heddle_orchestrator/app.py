@@ -14,9 +14,9 @@ from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
+from heddle_runtime.contract.limits import DEFAULT_TOOL_SECONDS, MAX_TOOL_ROUNDS, ToolTimeoutSeconds
 from heddle_runtime.identity.grants import GrantSigner
 from heddle_runtime.identity.service_credentials import ServiceCredentials
-from heddle_runtime.limits import DEFAULT_TOOL_SECONDS, MAX_TOOL_ROUNDS, ToolTimeoutSeconds
 from heddle_runtime.rpc.client import service_channel
 from heddle_runtime.serving.server import Binding, bind
 from heddle_runtime.settings import addresses

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from heddle_runtime.limits import MAX_TOOL_ROUNDS
+from heddle_runtime.contract.limits import MAX_TOOL_ROUNDS
 
 Schema = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
 
-from heddle_runtime import installed as packages
+from heddle_runtime.serving import installed as packages
 
 from heddle_tools_service.adapters import base_tools, tool_plugins
 from heddle_tools_service.sdk import Tool

@@ -14,6 +14,7 @@ from google.protobuf.struct_pb2 import Struct
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.contract.struct_codec import from_struct, to_struct
+from heddle_runtime.contract.unicode_text import valid_text
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -21,7 +22,6 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 from heddle_runtime.redaction import redact, redact_registered, redact_value
-from heddle_runtime.text.unicode_text import valid_text
 
 from heddle_tools_service.definitions.checks import is_slot
 from heddle_tools_service.sdk import (

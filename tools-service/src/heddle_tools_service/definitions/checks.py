@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
-from heddle_runtime.text.json_schema import Schema, SchemaError
+from heddle_runtime.contract.json_schema import Schema, SchemaError
 
 from heddle_tools_service.definitions.capability_injection import Capabilities
 from heddle_tools_service.definitions.validation_errors import ARGUMENTS, validation_errors

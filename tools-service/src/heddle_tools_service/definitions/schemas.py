@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from heddle_runtime.contract.json_schema import Schema, SchemaError, UncheckableError
 from heddle_runtime.errors import Violation
-from heddle_runtime.text.json_schema import Schema, SchemaError, UncheckableError
 from pydantic import ValidationError
 
 from heddle_tools_service.definitions.checks import DefinitionError
@@ -44,8 +44,8 @@ class CompiledSchema:
 
         Raises:
             DefinitionError: The schema is not valid, refers to nothing or to another document,
-                has a pattern that is not supported (see `heddle_runtime.text.json_schema`), or fits
-                no object.
+                has a pattern that is not supported (see `heddle_runtime.contract.json_schema`), or
+                fits no object.
         """
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"The {noun.schema} is not a JSON object. Make it one.")

@@ -8,7 +8,7 @@ from typing import Any
 from unittest import SkipTest
 
 import httpx
-from heddle_runtime.text.json_schema import Schema
+from heddle_runtime.contract.json_schema import Schema
 
 from heddle_tools_service.contract.results import phrase, result
 from heddle_tools_service.sdk import EarlierResult, Function, Tool

@@ -9,12 +9,12 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import structlog
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.http.egress import Egress, Network
 from heddle_runtime.http.guarded_http import new_client
 from heddle_runtime.http.remote_json import RemoteError, RemoteUnavailableError, fetch
 from heddle_runtime.http.web_proxies import NO_PROXIES, WebProxies
 from heddle_runtime.rpc.ttl_cache import TTLCache
-from heddle_runtime.text.email_address import canonical_email
 from joserfc.jwk import KeySet
 
 from heddle_gateway.auth.oidc.configuration import NewUsers, ProviderConfiguration

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources, Trace
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.telemetry import log_fields
-from heddle_runtime.text.json_text import members
 
 from heddle_gateway.openai.chat import open_webui_events, run_events
 from heddle_gateway.openai.chat.run_report import RunReport

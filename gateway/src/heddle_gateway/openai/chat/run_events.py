@@ -14,7 +14,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     ToolFinished,
     ToolStarted,
 )
-from heddle_runtime.text.json_text import members
+from heddle_runtime.contract.json_text import members
 
 Link = Callable[[str], str]
 """Returns the address of an image for a client."""

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import msgspec
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle.tool.v1.tool_pb2 import Source
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.telemetry import log_fields
-from heddle_runtime.text.json_text import members
 
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import open_webui_events, run_events

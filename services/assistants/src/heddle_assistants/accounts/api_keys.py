@@ -10,10 +10,10 @@ import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import timestamp
 from heddle_runtime.contract.audit import Change, Members
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError, InvalidRequestError, NotFoundError, Violation
 from heddle_runtime.identity.callers import ADMIN, CREATOR, ORGANIZATION_ADMIN
 from heddle_runtime.identity.permissions import scopes_of
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import (
     BindParameter,
     ColumnElement,

@@ -4,14 +4,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
-from heddle_runtime.database.address import SqliteAddress, parse
-from heddle_runtime.database.engine import Database
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.http.egress import Egress, EgressSettings
 from heddle_runtime.identity.secrets import read_or_create_secret, split_secrets
 from heddle_runtime.serving.background import repeating
 from heddle_runtime.serving.server import Binding, bind
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.storage.database.address import SqliteAddress, parse
+from heddle_runtime.storage.database.engine import Database
 from pydantic import Field, SecretStr, field_validator
 
 from heddle_assistants.accounts.addresses import Addresses

@@ -4,8 +4,8 @@ import re
 import time
 
 from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.text.email_address import canonical_email
 
 from heddle_assistants.accounts.access import GRANTABLE_SCOPES
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.database.engine import Database
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.contract.email_address import canonical_email
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import select
 
 from heddle_assistants.accounts.knowledge_stores import KnowledgeStores

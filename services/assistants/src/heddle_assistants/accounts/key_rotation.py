@@ -3,7 +3,7 @@
 import json
 
 import structlog
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import select, update
 
 from heddle_assistants.accounts.organizations import locked

@@ -2,8 +2,8 @@
 
 import time
 
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import bindparam, or_, update
 
 from heddle_assistants.database.schema import api_keys

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import structlog
 from heddle_runtime.contract.audit import Change, Members
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import AlreadyExistsError, ConflictError
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection

@@ -2,8 +2,8 @@
 
 import time
 
-from heddle_runtime.database.inserting import insertion
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.contract.email_address import canonical_email
+from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from heddle_runtime.database.engine import Database
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, Select
 
 from heddle_assistants.accounts.owner_organizations import organization_of

@@ -2,10 +2,10 @@
 
 import structlog
 from heddle.account.v1 import account_pb2 as pb
-from heddle_runtime.database.engine import Database
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import UnavailableError
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import bindparam, or_, select, text
 
 from heddle_assistants.accounts.api_keys import OPEN

@@ -5,12 +5,12 @@ import time
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import row_id
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.contract.paging import cut, page_size, read_token
 from heddle_runtime.errors import InvalidRequestError, UnauthenticatedError, Violation
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.callers import home
 from heddle_runtime.identity.permissions import may_administer, require_service
-from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy import and_
 
 from heddle_assistants.accounts import access, checks

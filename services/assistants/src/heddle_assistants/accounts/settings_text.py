@@ -6,8 +6,8 @@ from typing import Any
 from heddle_conversion.contract_tools import CHANGES
 from heddle_conversion.errors import MalformedMetadataError
 from heddle_conversion.json_text import checked
+from heddle_runtime.contract.host_lists import host_problems
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.text.host_lists import host_problems
 
 from heddle_assistants.accounts.model_prices import PriceError, read_prices
 from heddle_assistants.accounts.resolution import (

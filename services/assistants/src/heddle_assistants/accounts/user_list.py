@@ -8,8 +8,8 @@ from typing import Any
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import timestamp
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import ConflictError, NotFoundError
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, Row, delete, func, select
 
 from heddle_assistants.accounts.access import no_organization

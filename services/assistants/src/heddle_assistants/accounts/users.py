@@ -7,10 +7,10 @@ from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.contract.audit import Change, Members
-from heddle_runtime.database.engine import Database
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import AlreadyExistsError, ConflictError, NotFoundError
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Row, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection

@@ -1,7 +1,7 @@
 """The hosts to which answers of an organisation's assistants may link."""
 
-from heddle_runtime.database.engine import Database
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
+from heddle_runtime.storage.database.engine import Database
 
 from heddle_assistants.accounts.organizations import organization_reader
 from heddle_assistants.accounts.resolution import output_hosts

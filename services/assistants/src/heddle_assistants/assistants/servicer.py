@@ -7,7 +7,6 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import assistant_pb2_grpc as pb_grpc
 from heddle_conversion.processors import current_connector
 from heddle_runtime.contract.paging import page_size, read_token, write_token
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     InvalidRequestError,
@@ -17,6 +16,7 @@ from heddle_runtime.errors import (
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import require_service
+from heddle_runtime.storage.database.engine import Database
 
 from heddle_assistants.access import may_see
 from heddle_assistants.accounts.sign_in.limits import uses

@@ -4,9 +4,9 @@ import json
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.audit.v1 import audit_pb2 as pb
-from heddle_runtime.database.engine import Database
 from heddle_runtime.identity.callers import Identity, home
 from heddle_runtime.identity.permissions import may_administer
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, RowMapping, and_, select, true
 
 from heddle_assistants.audit.entries import REFUSED

@@ -7,12 +7,12 @@ from typing import Any
 
 import structlog
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
-from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import NotFoundError, PermissionDeniedError, UnavailableError
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.callers import home
 from heddle_runtime.identity.permissions import may_administer
+from heddle_runtime.storage.database.engine import Database
+from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

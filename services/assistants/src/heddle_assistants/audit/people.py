@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from heddle_runtime.database.engine import Database
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.identity.people import Person, mention
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, RowMapping, and_, func, or_, select, tuple_, union, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

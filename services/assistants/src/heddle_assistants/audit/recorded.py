@@ -3,8 +3,8 @@
 import time
 
 from heddle.audit.v1 import audit_pb2 as pb
-from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -3,7 +3,6 @@
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1 import audit_pb2_grpc as pb_grpc
 from heddle_runtime.contract.paging import cut, page_size, write_token
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.callers import home
@@ -12,6 +11,7 @@ from heddle_runtime.identity.permissions import (
     require_administrator,
     require_service,
 )
+from heddle_runtime.storage.database.engine import Database
 
 from heddle_assistants.audit.listing import listed
 from heddle_assistants.audit.log import AuditLog

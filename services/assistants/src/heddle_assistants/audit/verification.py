@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from heddle.audit.v1 import audit_pb2 as pb
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import RowMapping, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

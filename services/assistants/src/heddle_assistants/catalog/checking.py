@@ -16,10 +16,15 @@ from heddle_conversion import (
 from heddle_conversion.bindings import fillable, numbered
 from heddle_conversion.contract import PROMPT_PROCESSOR
 from heddle_conversion.json_text import checked, same
+from heddle_runtime.contract.limits import (
+    MAX_TOOL_SECONDS,
+    MAX_TOOLS,
+    MIN_TOOL_SECONDS,
+    is_tool_timeout,
+)
 from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.contract.validation import UNKNOWN_MEMBER
 from heddle_runtime.errors import Violation
-from heddle_runtime.limits import MAX_TOOL_SECONDS, MAX_TOOLS, MIN_TOOL_SECONDS, is_tool_timeout
 
 from heddle_assistants.field_checks import (
     NO_USER,

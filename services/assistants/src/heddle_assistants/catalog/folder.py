@@ -12,7 +12,7 @@ from heddle_conversion.assistant_file import AssistantFile, AssistantFileError, 
 from heddle_conversion.bindings import fillable
 from heddle_conversion.identifiers import FILE_PREFIX
 from heddle_conversion.processors import current_connector
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.contract.email_address import canonical_email
 
 from heddle_assistants.catalog.checking import file_violations, violations_of, with_defaults
 from heddle_assistants.catalog.folder_checks import (

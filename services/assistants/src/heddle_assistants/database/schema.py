@@ -5,9 +5,9 @@ Once a release has made tables, a change here needs a revision in `revisions/ver
 
 from pathlib import Path
 
-from heddle_runtime.database.columns import Amount, Identifier, Seconds, Untyped
-from heddle_runtime.database.schema import Schema, new_metadata
-from heddle_runtime.database.sqlite import ONLY_NUMBERS
+from heddle_runtime.storage.database.columns import Amount, Identifier, Seconds, Untyped
+from heddle_runtime.storage.database.schema import Schema, new_metadata
+from heddle_runtime.storage.database.sqlite import ONLY_NUMBERS
 from sqlalchemy import (
     Boolean,
     CheckConstraint,

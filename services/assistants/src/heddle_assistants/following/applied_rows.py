@@ -9,7 +9,7 @@ from typing import Any
 
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle_conversion import dump
-from heddle_runtime.database.inserting import insertion, upsert
+from heddle_runtime.storage.database.inserting import insertion, upsert
 from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

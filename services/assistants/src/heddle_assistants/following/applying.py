@@ -6,7 +6,7 @@ from typing import Any
 
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.contract.email_address import canonical_email
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

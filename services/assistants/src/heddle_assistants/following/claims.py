@@ -4,11 +4,11 @@ from typing import Any
 
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle_conversion.identifiers import timestamp
-from heddle_runtime.database.claims import CLAIM_SECONDS, seconds_now
-from heddle_runtime.database.engine import Database
-from heddle_runtime.database.identities import continue_after
-from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import ConflictError
+from heddle_runtime.storage.database.claims import CLAIM_SECONDS, seconds_now
+from heddle_runtime.storage.database.engine import Database
+from heddle_runtime.storage.database.identities import continue_after
+from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import Row, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

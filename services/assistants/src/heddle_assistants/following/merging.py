@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import cache
 
 from heddle_conversion.merging import MergedMetadata, RowMetadata
-from heddle_runtime import installed as packages
 from heddle_runtime.errors import NotSetUpError
+from heddle_runtime.serving import installed as packages
 
 Merge = Callable[[RowMetadata, RowMetadata | None, RowMetadata], MergedMetadata]
 """Receives what is stored here, what was applied last if that is known, and what is there now."""

@@ -2,10 +2,10 @@
 
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle.assistant.v1 import following_pb2_grpc as pb_grpc
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.permissions import require_administrator, require_service
+from heddle_runtime.storage.database.engine import Database
 
 from heddle_assistants.following.applied_rows import TABLES, listed
 from heddle_assistants.following.applying import Applying, applied

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from heddle_runtime.database.identities import continue_after_explicit_ids
 from heddle_runtime.errors import AlreadyExistsError, HeddleError, InvalidRequestError
+from heddle_runtime.storage.database.identities import continue_after_explicit_ids
 from sqlalchemy import ColumnElement, insert, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 

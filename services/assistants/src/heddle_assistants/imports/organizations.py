@@ -8,8 +8,8 @@ import json
 from collections.abc import Container, Sequence
 
 from heddle_conversion import MalformedMetadataError, parse
-from heddle_runtime.database.identities import continue_after_explicit_ids
 from heddle_runtime.http.egress import Egress
+from heddle_runtime.storage.database.identities import continue_after_explicit_ids
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -10,10 +10,10 @@ from heddle.assistant.v1 import rows_pb2 as pb
 from heddle_conversion.identifiers import DELETED_OWNER, MAX_ROW_ID
 from heddle_conversion.import_notes import is_incomplete, is_unusable
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation, to_status
 from heddle_runtime.http.egress import Egress
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -10,8 +10,6 @@ from heddle.assistant.v1 import jobs_pb2 as pb
 from heddle_conversion.identifiers import row_id, timestamp
 from heddle_runtime.contract.audit import Change
 from heddle_runtime.contract.enums import enum_names
-from heddle_runtime.database.claims import CLAIM_SECONDS, seconds_now
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -19,6 +17,8 @@ from heddle_runtime.errors import (
     NotFoundError,
     Violation,
 )
+from heddle_runtime.storage.database.claims import CLAIM_SECONDS, seconds_now
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, Row, and_, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 from heddle.person.v1 import person_pb2 as pb
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
 from heddle_runtime.identity.people import Erasure, Person, json_file, place
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, select, update
 
 from heddle_assistants.audit.log import AuditLog

@@ -5,7 +5,7 @@ import zlib
 from typing import NamedTuple
 
 from heddle_conversion import dump
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import select, tuple_
 
 from heddle_assistants.database.assistant_row import Shares

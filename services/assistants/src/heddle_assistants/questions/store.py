@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from heddle.assistant.v1 import questions_pb2 as pb
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
-from heddle_runtime.database.inserting import insertion, upsert
 from heddle_runtime.errors import ConflictError, InvalidRequestError, Violation
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
+from heddle_runtime.storage.database.inserting import insertion, upsert
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from heddle_conversion import Conversion, displayed_title, parse
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import NotSetUpError
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Row as Record
 from sqlalchemy import Select, bindparam, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heddle_conversion import Conversion, convert_row, displayed_title, dump, newest
-from heddle_runtime.database.inserting import Insertion, insertion, upsert
+from heddle_runtime.storage.database.inserting import Insertion, insertion, upsert
 from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

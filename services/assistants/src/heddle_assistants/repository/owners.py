@@ -1,9 +1,9 @@
 """Determines the owner of a new assistant or rubric."""
 
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.identity.callers import Identity, home
 from heddle_runtime.identity.permissions import may_administer, may_administer_in, may_own
-from heddle_runtime.text.email_address import canonical_email
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.owner_organizations import is_user_of, organization_of

@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator
 
 from heddle_conversion.identifiers import row_id
-from heddle_runtime.database.engine import Database
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, bindparam, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.contract.audit import Change, field_changes
-from heddle_runtime.database.inserting import insertion
 from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -6,13 +6,13 @@ from typing import Any
 from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
 from heddle_conversion.identifiers import timestamp
+from heddle_runtime.contract.email_address import canonical_email
+from heddle_runtime.contract.limits import MAX_OWNER_CHARACTERS
 from heddle_runtime.contract.paging import page_size, write_token
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import may_read, require_service
-from heddle_runtime.limits import MAX_OWNER_CHARACTERS
-from heddle_runtime.text.email_address import canonical_email
 
 from heddle_assistants.database.paging import fitting, row_before
 from heddle_assistants.field_checks import refuse_nul

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import ConflictError, NotFoundError
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, Identity
 from heddle_runtime.identity.permissions import may_change
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import bindparam, delete, insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -4,11 +4,11 @@ import time
 from collections.abc import Iterable
 
 from heddle.assistant.v1 import sharing_pb2 as pb
-from heddle_runtime.database.engine import Database
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import may_administer
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

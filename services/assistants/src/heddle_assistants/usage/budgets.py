@@ -2,7 +2,7 @@
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import parse
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import bindparam, func, select
 
 from heddle_assistants.accounts.model_prices import MICROS, Prices, price_of

@@ -11,9 +11,9 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion.identifiers import row_id
 from heddle_runtime.contract.validation import UNKNOWN_MEMBER
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Column, ColumnElement, Row, and_, delete, func, select
 
 from heddle_assistants.access import ASSISTANTS

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import structlog
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_runtime.database.engine import Database
 from heddle_runtime.rpc.ttl_cache import TTLCache
+from heddle_runtime.storage.database.engine import Database
 
 from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.model_prices import Prices, usable_prices

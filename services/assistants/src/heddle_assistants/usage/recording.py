@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import structlog
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import parse
-from heddle_runtime.database.engine import Database
-from heddle_runtime.database.inserting import Insertion, insertion, upsert
 from heddle_runtime.errors import MalformedAssistantError
+from heddle_runtime.storage.database.engine import Database
+from heddle_runtime.storage.database.inserting import Insertion, insertion, upsert
 from sqlalchemy import Table, case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -9,10 +9,10 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import convert_row
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError, NotFoundError
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import may_administer_in
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Row as UsageRow
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection

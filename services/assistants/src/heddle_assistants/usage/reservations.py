@@ -7,7 +7,6 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion import parse
 from heddle_conversion.identifiers import row_id
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import (
     QUOTA_SPENT,
     InvalidRequestError,
@@ -16,6 +15,7 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
     Violation,
 )
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Select, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heddle_runtime.database.engine import Database
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, tuple_
 
 from heddle_assistants.database.schema import assistant_versions as versions

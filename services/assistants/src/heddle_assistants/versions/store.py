@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from heddle.assistant.v1 import versions_pb2 as pb
 from heddle_conversion.identifiers import timestamp
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Row as Record
 from sqlalchemy import select
 

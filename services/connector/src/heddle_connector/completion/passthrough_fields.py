@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import structlog
-from heddle_runtime.text.unicode_text import json_text
+from heddle_runtime.contract.unicode_text import json_text
 
 from heddle_connector.http.tolerant_json import TolerantDecoder, any_json
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 import msgspec.structs
 import structlog
 from heddle.chat.v1 import chat_pb2 as chat
-from heddle_runtime.text.unicode_text import json_text
+from heddle_runtime.contract.unicode_text import json_text
 
 from heddle_connector.generation.events import (
     AnswerWarning,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 import structlog
-from heddle_runtime.text.unicode_text import valid_text
+from heddle_runtime.contract.unicode_text import valid_text
 from msgspec.structs import replace
 
 from heddle_connector.generation.call import Call

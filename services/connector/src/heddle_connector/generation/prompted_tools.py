@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.text.json_text import members
 
 from heddle_connector.generation.model_patterns import first_match, one_of
 from heddle_connector.generation.prompt_formats import PROMPT_FORMATS, PromptFormat, Result

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from heddle_runtime.text.unicode_text import valid_json, valid_text
+from heddle_runtime.contract.unicode_text import valid_json, valid_text
 from msgspec.structs import replace
 
 from heddle_connector.generation.events import (

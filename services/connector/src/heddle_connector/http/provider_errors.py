@@ -6,6 +6,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
+from heddle_runtime.contract.unicode_text import valid_text
 from heddle_runtime.errors import (
     HeddleError,
     ProviderRefusedError,
@@ -13,7 +14,6 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 from heddle_runtime.redaction import redact_personal
-from heddle_runtime.text.unicode_text import valid_text
 
 from heddle_connector.http.tolerant_json import any_json
 

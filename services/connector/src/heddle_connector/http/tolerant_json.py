@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
-from heddle_runtime.text.json_text import objects_in, values_in
+from heddle_runtime.contract.json_text import objects_in, values_in
 
 BAD_JSON = (msgspec.MsgspecError, UnicodeError, RecursionError)
 """The exceptions of decoding text that is not the expected JSON."""

@@ -11,6 +11,7 @@ account. Otherwise only assistants of the operator's own organisation use it.
 
 from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1.chat_pb2 import GeneratedImage
+from heddle_runtime.contract.unicode_text import json_text
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -23,7 +24,6 @@ from heddle_runtime.errors import (
     Violation,
 )
 from heddle_runtime.redaction import redact
-from heddle_runtime.text.unicode_text import json_text
 
 from heddle_connector.completion.passthrough_fields import PassthroughFields
 from heddle_connector.completion.reader import CompletionReader

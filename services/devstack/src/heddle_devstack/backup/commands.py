@@ -13,8 +13,8 @@ from typing import IO
 from heddle_assistants.database.schema import SCHEMA
 from heddle_cli.terminal import columns, counted, notes, out, plain
 from heddle_knowledge.errors import CollectionNotFoundError, KnowledgeError
-from heddle_runtime.database.upgrading import newest_revision
 from heddle_runtime.errors import HeddleError, InvalidRequestError, StorageError
+from heddle_runtime.storage.database.upgrading import newest_revision
 from heddle_runtime.storage.private_files import private_folder
 
 from heddle_devstack.backup import restoring, secret_rows

@@ -18,11 +18,11 @@ from heddle_knowledge.backup import file_rows, graph_rows, page_rows
 from heddle_knowledge.backup.collection_rows import open_collection_rows, record
 from heddle_knowledge.pages.opening import open_pages
 from heddle_knowledge.uploads.stores import FileStores, open_file_stores
-from heddle_runtime.database import table_rows
-from heddle_runtime.database.address import SqliteAddress, parse
-from heddle_runtime.database.engine import open_database
-from heddle_runtime.database.upgrading import newest_revision
 from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.storage.database import table_rows
+from heddle_runtime.storage.database.address import SqliteAddress, parse
+from heddle_runtime.storage.database.engine import open_database
+from heddle_runtime.storage.database.upgrading import newest_revision
 from sqlalchemy import inspect, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from heddle_assistants.accounts.bootstrap import ENCRYPTION_FILE, PEPPER_FILE
-from heddle_runtime.database.address import SqliteAddress, parse
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity.secrets import split_secrets
 from heddle_runtime.settings.local_secret import LocalSecret
 from heddle_runtime.settings.secret_files import is_secret, secret_in_file, variables
+from heddle_runtime.storage.database.address import SqliteAddress, parse
 from heddle_runtime.storage.durable_files import write
 
 from heddle_devstack import StackSettings

@@ -3,7 +3,7 @@
 import uuid
 
 from heddle.audit.v1 import audit_pb2 as pb
-from heddle_runtime.database.inserting import insertion
+from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -4,9 +4,9 @@ import base64
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from typing import Any
 
-from heddle_runtime.database import table_rows
-from heddle_runtime.database.identities import continue_after_explicit_ids
 from heddle_runtime.errors import StorageError
+from heddle_runtime.storage.database import table_rows
+from heddle_runtime.storage.database.identities import continue_after_explicit_ids
 from heddle_runtime.storage.failures import storage_error
 from sqlalchemy import Table, delete, select
 

@@ -13,9 +13,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import dataclass
 
 import structlog
-from heddle_runtime.database.claims import clock
-from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import StorageError
+from heddle_runtime.storage.database.claims import clock
+from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import bindparam, delete, false, null, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from heddle_runtime.database.engine import Database, open_database
-from heddle_runtime.database.failures import UnusableDatabaseError
-from heddle_runtime.database.upgrading import upgrade
 from heddle_runtime.errors import StorageError, UnavailableError
+from heddle_runtime.storage.database.engine import Database, open_database
+from heddle_runtime.storage.database.failures import UnusableDatabaseError
+from heddle_runtime.storage.database.upgrading import upgrade
 from heddle_runtime.storage.failures import storage_error
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection

@@ -5,8 +5,8 @@ Once a release has made tables, a change here needs a revision in `revisions/ver
 
 from pathlib import Path
 
-from heddle_runtime.database.columns import Amount, Identifier, Seconds
-from heddle_runtime.database.schema import Schema, new_metadata
+from heddle_runtime.storage.database.columns import Amount, Identifier, Seconds
+from heddle_runtime.storage.database.schema import Schema, new_metadata
 from sqlalchemy import Boolean, Column, Identity, Index, Integer, LargeBinary, Table, Text, false
 
 metadata = new_metadata()

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
+from heddle_runtime.contract.json_text import MAX_VALUES
 from heddle_runtime.http.remote_json import (
     MAX_ANSWER_BYTES,
     BusyServerError,
@@ -16,7 +17,6 @@ from heddle_runtime.http.remote_json import (
     fetch,
     reason_in,
 )
-from heddle_runtime.text.json_text import MAX_VALUES
 
 from heddle_knowledge.errors import EmbeddingError
 

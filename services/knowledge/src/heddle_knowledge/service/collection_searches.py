@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.contract.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.errors import ResourceExhaustedError, to_status
 from heddle_runtime.identity.call_metadata import Context
-from heddle_runtime.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.rpc.organization_settings import may_trace_texts
 from heddle_runtime.telemetry import content
 

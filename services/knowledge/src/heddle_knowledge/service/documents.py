@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.contract.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity.call_metadata import Context
-from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 
 from heddle_knowledge.audit.recording import content_change
 from heddle_knowledge.collection.types import SAVING, Collection, Ingested, IngestProgress

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
 from heddle.knowledge.v1 import knowledge_pb2 as pb
+from heddle_runtime.contract.limits import DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE
 from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity.call_metadata import Context
-from heddle_runtime.limits import DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE
 
 from heddle_knowledge.access import Reader
 from heddle_knowledge.collection.types import EMBEDDED, Collection, Document

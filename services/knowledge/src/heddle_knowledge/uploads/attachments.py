@@ -6,9 +6,9 @@ from contextlib import AbstractAsyncContextManager
 
 import msgspec
 import structlog
-from heddle_runtime.database.claims import clock
-from heddle_runtime.database.inserting import insertion, upsert
 from heddle_runtime.errors import ConflictError, NotFoundError, StorageError
+from heddle_runtime.storage.database.claims import clock
+from heddle_runtime.storage.database.inserting import insertion, upsert
 from sqlalchemy import ColumnElement, Row, case, delete, select, union, update
 
 from heddle_knowledge.database.leases import Leases

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.contract.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.contract.paging import page
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.grants import GrantVerifier
-from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 
 from heddle_knowledge.access import caller_of
 from heddle_knowledge.audit.recording import AuditOutbox

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import islice
 
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_runtime.contract.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 
 from heddle_knowledge.service.calls import check_enums, refuse
 from heddle_knowledge.uploads.records import Attachment

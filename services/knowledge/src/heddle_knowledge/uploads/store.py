@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_runtime.database.inserting import insertion
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, ResourceExhaustedError
+from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import Row, delete, func, select
 
 from heddle_knowledge.access import Person

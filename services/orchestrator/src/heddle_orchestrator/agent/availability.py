@@ -9,8 +9,8 @@ from typing import Any
 import grpc
 from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
-from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.agent.decision import SUMMARIZE, TEXT_RESPONSE, Candidate
 from heddle_orchestrator.agent.state import State

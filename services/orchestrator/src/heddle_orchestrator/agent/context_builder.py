@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heddle_runtime.text.json_text import members
+from heddle_runtime.contract.json_text import members
 
 from heddle_orchestrator.agent.environment import Environment
 from heddle_orchestrator.agent.state import State

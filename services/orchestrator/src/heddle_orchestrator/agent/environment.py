@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from heddle.tool.v1 import tool_pb2
-from heddle_runtime.text.json_text import members
+from heddle_runtime.contract.json_text import members
 
 _MAX_BYTES = 1_000_000
 _BYTES_PER_TOKEN = 4

@@ -3,8 +3,8 @@
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.contract.frontend_payloads import Error, Result, ToolOutput, written
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.contract.struct_codec import from_struct
-from heddle_runtime.text.json_text import members
 
 
 def result(tool: str, tool_result: tool_pb2.ToolResult) -> Result:

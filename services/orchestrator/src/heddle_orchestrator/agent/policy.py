@@ -1,6 +1,6 @@
 """Fixed rules: greetings are answered at once, and a run ends when its results suffice."""
 
-from heddle_runtime.text.json_text import members
+from heddle_runtime.contract.json_text import members
 
 from heddle_orchestrator.agent.decision import TEXT_RESPONSE, Choice, Decision
 from heddle_orchestrator.agent.environment import all_text

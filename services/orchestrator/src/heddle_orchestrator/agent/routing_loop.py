@@ -13,11 +13,11 @@ from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.contract.frontend_payloads import Result, ToolOutput, shown, written
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.errors import HeddleError, from_rpc, to_status
 from heddle_runtime.identity.call_metadata import remaining
 from heddle_runtime.redaction import redact
 from heddle_runtime.telemetry.metrics import table
-from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.agent import output_events
 from heddle_orchestrator.agent.availability import (

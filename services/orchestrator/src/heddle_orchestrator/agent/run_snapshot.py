@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from google.protobuf.struct_pb2 import Struct
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.contract.frontend_payloads import shown, written
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.contract.struct_codec import from_struct, to_struct
-from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.agent.state import State
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import structlog
-from heddle_runtime.text.json_schema import Schema, SchemaError
+from heddle_runtime.contract.json_schema import Schema, SchemaError
 
 log = structlog.get_logger(__name__)
 _MAX_SCHEMAS = 256

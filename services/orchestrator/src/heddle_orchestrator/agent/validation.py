@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from heddle_runtime.contract.frontend_payloads import written
-from heddle_runtime.text.json_schema import UncheckableError
-from heddle_runtime.text.json_text import members
+from heddle_runtime.contract.json_schema import UncheckableError
+from heddle_runtime.contract.json_text import members
 
 from heddle_orchestrator.agent.decision import (
     MAX_PARALLEL_CHOICES,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from heddle_runtime.text.host_lists import NO_HOST, WILDCARD
+from heddle_runtime.contract.host_lists import NO_HOST, WILDCARD
 
 _AND = "&"
 

@@ -8,9 +8,9 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc import status_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.contract.limits import MAX_TOOLS
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_status
 from heddle_runtime.identity.call_metadata import Context, remaining
-from heddle_runtime.limits import MAX_TOOLS
 
 from heddle_orchestrator.tools.function_call import FunctionCall
 

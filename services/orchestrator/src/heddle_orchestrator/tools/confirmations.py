@@ -15,12 +15,12 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
 from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.errors import AlreadyExistsError, InvalidRequestError, Violation
 from heddle_runtime.identity import signed_tokens
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.secrets import split_secrets
 from heddle_runtime.identity.service_credentials import ServiceCredentials
-from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.tools.bindings import BoundTool
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import structlog
 from heddle.tool.v1 import tool_pb2
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
+from heddle_runtime.contract.limits import MAX_SHORT_PAGE_SIZE
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.call_metadata import Context, remaining
 from heddle_runtime.identity.service_credentials import ServiceCredentials
-from heddle_runtime.limits import MAX_SHORT_PAGE_SIZE
 from heddle_runtime.rpc.ttl_cache import TTLCache
 
 _CACHE_SECONDS = 10.0

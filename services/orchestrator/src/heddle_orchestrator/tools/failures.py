@@ -1,6 +1,7 @@
 """Reads and logs the failures of tools."""
 
 import structlog
+from heddle_runtime.contract.json_text import members
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -8,7 +9,6 @@ from heddle_runtime.errors import (
     UnavailableError,
 )
 from heddle_runtime.telemetry import log_fields
-from heddle_runtime.text.json_text import members
 
 log = structlog.get_logger(__name__)
 _TRANSIENT = (UnavailableError, DeadlineError, ResourceExhaustedError)

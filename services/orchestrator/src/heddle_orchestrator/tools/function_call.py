@@ -6,7 +6,7 @@ from typing import Any
 
 from heddle.chat.v1 import chat_pb2
 from heddle_runtime.contract.frontend_payloads import shown, written
-from heddle_runtime.limits import exceeds_depth
+from heddle_runtime.contract.limits import exceeds_depth
 from heddle_runtime.redaction import redact
 
 _MAX_DEPTH = 200

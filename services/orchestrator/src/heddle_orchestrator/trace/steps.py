@@ -7,11 +7,11 @@ from typing import Any
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.contract.json_text import members
+from heddle_runtime.contract.limits import MAX_JSON_DEPTH, exceeds_depth
 from heddle_runtime.contract.struct_codec import from_struct, to_struct
 from heddle_runtime.errors import NotFoundError
-from heddle_runtime.limits import MAX_JSON_DEPTH, exceeds_depth
 from heddle_runtime.redaction import redact, redact_personal, redact_value
-from heddle_runtime.text.json_text import members
 
 from heddle_orchestrator.metering.prices import cost_micros
 from heddle_orchestrator.plan import Plan

@@ -9,11 +9,11 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
+from heddle_runtime.contract.host_lists import host_problems
+from heddle_runtime.contract.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.contract.validation import NOT_CHECKED, UNKNOWN_MEMBER
 from heddle_runtime.errors import Violation
-from heddle_runtime.limits import MAX_TOOL_ROUNDS
-from heddle_runtime.text.host_lists import host_problems
 
 from heddle_orchestrator.agent.routers import dspy
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS

@@ -13,6 +13,7 @@ from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
+from heddle_runtime.contract.limits import MAX_SHORT_PAGE_SIZE
 from heddle_runtime.errors import DeadlineError, InvalidRequestError, Violation, from_rpc
 from heddle_runtime.identity.call_metadata import (
     Context,
@@ -23,7 +24,6 @@ from heddle_runtime.identity.call_metadata import (
     remaining,
 )
 from heddle_runtime.identity.callers import SERVICE, Identity
-from heddle_runtime.limits import MAX_SHORT_PAGE_SIZE
 from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_orchestrator.validation.faults import (

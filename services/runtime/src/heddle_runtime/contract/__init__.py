@@ -1,1 +1,1 @@
-"""Helpers for the contracts: pages, enumerations, structs, messages, audit events."""
+"""Values that services send each other: messages, pages, limits, and texts that others write."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from heddle_runtime.contract.unicode_text import valid_text
 from heddle_runtime.redaction import redact_value
-from heddle_runtime.text.unicode_text import valid_text
 
 _MAX_TEXT_CHARACTERS = 2_000
 _MARGIN = 512  # redaction may need the text after the cut to recognise a secret before it

@@ -4,13 +4,13 @@ import base64
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from heddle_runtime.errors import InvalidRequestError, Violation
-from heddle_runtime.limits import (
+from heddle_runtime.contract.limits import (
     DEFAULT_PAGE_SIZE,
     DEFAULT_SHORT_PAGE_SIZE,
     MAX_PAGE_SIZE,
     MAX_SHORT_PAGE_SIZE,
 )
+from heddle_runtime.errors import InvalidRequestError, Violation
 
 ItemT = TypeVar("ItemT")
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 
+from heddle_runtime.contract.json_text import MAX_VALUES, values_in
 from heddle_runtime.http.egress import SETTING, ForbiddenAddressError
 from heddle_runtime.redaction import REDACTED, redact_personal
-from heddle_runtime.text.json_text import MAX_VALUES, values_in
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 _REASONS = ("error", "detail", "message")

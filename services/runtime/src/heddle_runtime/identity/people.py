@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from heddle.person.v1 import person_pb2 as pb
 from heddle.person.v1 import person_pb2_grpc as pb_grpc
 
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, Identity, home
 from heddle_runtime.identity.permissions import may_administer_in, require_administrator
-from heddle_runtime.text.email_address import canonical_email
 
 _PART = 256 * 1024
 """The number of bytes of a file in one message."""

@@ -10,8 +10,8 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from pydantic import SecretStr
 
+from heddle_runtime.contract.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.identity.callers import TokenSigner
-from heddle_runtime.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.rpc.in_process import InProcessStream
 from heddle_runtime.rpc.multiplex.channel import MultiplexedChannel
 from heddle_runtime.rpc.multiplex.client import BEAT_SECONDS, SILENCE_SECONDS

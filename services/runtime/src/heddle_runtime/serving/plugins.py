@@ -22,8 +22,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
-from heddle_runtime.installed import points
 from heddle_runtime.redaction import redact
+from heddle_runtime.serving.installed import points
 
 log = structlog.get_logger(__name__)
 _FOLDER = "folder:"

@@ -17,10 +17,10 @@ from google.protobuf.internal import api_implementation
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from heddle.health.v1 import health_pb2_grpc as health_grpc
 
+from heddle_runtime.contract.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.errors.conditions import Check
 from heddle_runtime.identity.callers import TokenVerifier
-from heddle_runtime.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.rpc.admission import AdmissionControl
 from heddle_runtime.rpc.client import contract_of
 from heddle_runtime.rpc.in_process import InProcessChannel

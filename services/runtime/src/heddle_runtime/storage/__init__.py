@@ -1,1 +1,1 @@
-"""Files and objects of services, and their failures."""
+"""Files, objects and databases of services, and their failures."""

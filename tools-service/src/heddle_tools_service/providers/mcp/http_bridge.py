@@ -9,10 +9,10 @@ from http import HTTPStatus
 
 import httpx
 import httpx2
+from heddle_runtime.contract.json_text import MAX_VALUES, values_in
+from heddle_runtime.contract.unicode_text import valid_json
 from heddle_runtime.http.egress import SETTING, ForbiddenAddressError
 from heddle_runtime.telemetry import spans
-from heddle_runtime.text.json_text import MAX_VALUES, values_in
-from heddle_runtime.text.unicode_text import valid_json
 
 from heddle_tools_service.providers.remote import refuse_compressed, request_uncompressed
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError

@@ -3,9 +3,9 @@
 import time
 from dataclasses import dataclass
 
-from heddle_runtime.database.engine import Database
-from heddle_runtime.database.inserting import insertion, upsert
 from heddle_runtime.errors import ResourceExhaustedError
+from heddle_runtime.storage.database.engine import Database
+from heddle_runtime.storage.database.inserting import insertion, upsert
 from sqlalchemy import case, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

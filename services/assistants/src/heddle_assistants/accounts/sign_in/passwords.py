@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
-from heddle_runtime.database.inserting import insertion, upsert
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
@@ -15,7 +14,8 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity.callers import Identity, home
 from heddle_runtime.identity.permissions import may_administer
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.storage.database.engine import Database
+from heddle_runtime.storage.database.inserting import insertion, upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts import access

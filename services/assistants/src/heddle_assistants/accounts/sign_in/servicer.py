@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.permissions import require_service
-from heddle_runtime.text.email_address import canonical_email
 
 from heddle_assistants.accounts.checks import check_new_user, check_own
 from heddle_assistants.accounts.sign_in.passwords import Passwords

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import timestamp
-from heddle_runtime.database.engine import Database
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import and_, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.database.engine import Database
+from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import HeddleError, UnauthenticatedError
 from heddle_runtime.identity.call_metadata import caller, calling_as
 from heddle_runtime.identity.callers import Identity
-from heddle_runtime.text.email_address import canonical_email
+from heddle_runtime.storage.database.engine import Database
 from msgspec.structs import replace
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection

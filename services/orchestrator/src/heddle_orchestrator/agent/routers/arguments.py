@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heddle.chat.v1 import chat_pb2
-from heddle_runtime.text.json_text import members
+from heddle_runtime.contract.json_text import members
 
 from heddle_orchestrator.agent.decision import (
     AskModel,

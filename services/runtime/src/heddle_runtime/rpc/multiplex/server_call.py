@@ -9,6 +9,7 @@ import structlog
 from google.rpc import status_pb2
 from heddle.multiplex.v1 import multiplex_pb2 as pb
 
+from heddle_runtime.contract.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.errors import (
     DeadlineError,
     HeddleError,
@@ -16,7 +17,6 @@ from heddle_runtime.errors import (
     to_status,
     unimplemented,
 )
-from heddle_runtime.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.rpc.admission import AdmissionControl
 from heddle_runtime.rpc.deadlines import Deadlines
 from heddle_runtime.rpc.interceptor import INTERNAL_FAILURE

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 from sqlalchemy import Select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_runtime.database.address import SqliteAddress, parse
-from heddle_runtime.database.postgresql import open_postgresql
-from heddle_runtime.database.rows import ReadRow
-from heddle_runtime.database.sqlite import open_sqlite
+from heddle_runtime.storage.database.address import SqliteAddress, parse
+from heddle_runtime.storage.database.postgresql import open_postgresql
+from heddle_runtime.storage.database.rows import ReadRow
+from heddle_runtime.storage.database.sqlite import open_sqlite
 
 
 class Database(Protocol):

@@ -5,9 +5,9 @@ from typing import Any, NoReturn
 
 from jsonschema_rs import Draft202012Validator, ValidationError
 
-from heddle_runtime.limits import exceeds_depth
-from heddle_runtime.text.bounded_regex import NAMES, Watch, keyword
-from heddle_runtime.text.schema_references import (
+from heddle_runtime.contract.bounded_regex import NAMES, Watch, keyword
+from heddle_runtime.contract.limits import exceeds_depth
+from heddle_runtime.contract.schema_references import (
     BUDGET_KEYWORD,
     MAX_DEPTH,
     ReferenceBudget,

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Select
 from sqlalchemy.engine import Dialect
 
-from heddle_runtime.database.columns import Processor
+from heddle_runtime.storage.database.columns import Processor
 
 Row = tuple[Any, ...]
 ReadRow = Callable[..., Awaitable[Row | None]]

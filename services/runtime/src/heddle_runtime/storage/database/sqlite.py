@@ -13,10 +13,10 @@ from sqlalchemy import URL, Select, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from heddle_runtime.database.failures import busy, passes, translated_errors
-from heddle_runtime.database.rows import ReadRow, Row, row_query
-from heddle_runtime.database.semaphore import FairSemaphore
-from heddle_runtime.database.sqlite_file import TEXT, connect, prepare, vacuum
+from heddle_runtime.storage.database.failures import busy, passes, translated_errors
+from heddle_runtime.storage.database.rows import ReadRow, Row, row_query
+from heddle_runtime.storage.database.semaphore import FairSemaphore
+from heddle_runtime.storage.database.sqlite_file import TEXT, connect, prepare, vacuum
 from heddle_runtime.storage.failures import check_space
 from heddle_runtime.storage.stored_files import StoredFiles
 

@@ -10,16 +10,16 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.schema import CreateSchema
 
-from heddle_runtime.database.address import PostgresAddress
-from heddle_runtime.database.failures import (
+from heddle_runtime.errors import UnavailableError
+from heddle_runtime.storage.database.address import PostgresAddress
+from heddle_runtime.storage.database.failures import (
     UnusableDatabaseError,
     translated_errors,
     unreachable,
 )
-from heddle_runtime.database.postgresql_rows import Connection, Connections
-from heddle_runtime.database.rows import ReadRow, Row, row_query
-from heddle_runtime.database.semaphore import FairSemaphore
-from heddle_runtime.errors import UnavailableError
+from heddle_runtime.storage.database.postgresql_rows import Connection, Connections
+from heddle_runtime.storage.database.rows import ReadRow, Row, row_query
+from heddle_runtime.storage.database.semaphore import FairSemaphore
 from heddle_runtime.storage.dead_rows import DEAD_ROWS, LOCK_TIMEOUT, vacuum
 from heddle_runtime.storage.failures import storage_error
 

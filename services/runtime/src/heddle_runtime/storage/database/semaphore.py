@@ -2,7 +2,7 @@
 
 import asyncio
 
-from heddle_runtime.database.failures import busy
+from heddle_runtime.storage.database.failures import busy
 
 
 class FairSemaphore:

@@ -23,9 +23,9 @@ from sqlalchemy import table as table_clause
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_runtime.database.columns import Untyped
-from heddle_runtime.database.identities import continue_after
-from heddle_runtime.database.schema import Schema
+from heddle_runtime.storage.database.columns import Untyped
+from heddle_runtime.storage.database.identities import continue_after
+from heddle_runtime.storage.database.schema import Schema
 
 Row = Mapping[str, Any]
 PART = 500

@@ -12,10 +12,10 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, delete, func, insert, inspect, select, text
 
-from heddle_runtime.database.engine import Database
-from heddle_runtime.database.failures import UnusableDatabaseError
-from heddle_runtime.database.schema import Schema
 from heddle_runtime.errors import UnavailableError
+from heddle_runtime.storage.database.engine import Database
+from heddle_runtime.storage.database.failures import UnusableDatabaseError
+from heddle_runtime.storage.database.schema import Schema
 
 log = structlog.get_logger(__name__)
 _ENVIRONMENT = Path(__file__).with_name("revisions")

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 import asyncpg
 
-from heddle_runtime.database.failures import translated_errors, unreachable
-from heddle_runtime.database.semaphore import FairSemaphore
+from heddle_runtime.storage.database.failures import translated_errors, unreachable
+from heddle_runtime.storage.database.semaphore import FairSemaphore
 
 # A class that takes a parameter in its stubs only.
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
-from heddle_runtime.database.failures import UnusableDatabaseError, passes
+from heddle_runtime.storage.database.failures import UnusableDatabaseError, passes
 from heddle_runtime.storage.private_files import make_private
 
 TEXT = partial(str, encoding="utf-8", errors="replace")

@@ -1,1 +1,0 @@
-"""Texts that others write: JSON and its schemas, patterns, names of hosts, e-mail addresses."""
