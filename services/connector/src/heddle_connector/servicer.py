@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,16 +16,16 @@ from heddle_runtime.contract.unicode_text import valid_text
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.identity.assistant_owners import AssistantOwners
 from heddle_runtime.identity.call_metadata import Context, caller, remaining
-from heddle_runtime.telemetry import content
+from heddle_runtime.telemetry import content, spans
 
 from heddle_connector.generation import tracing
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.event_encoding import add_events
-from heddle_connector.generation.events import Done, Event, TextDelta, Usage
+from heddle_connector.generation.events import Done, Event, TextDelta
 from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_connector.generation.model_text import ModelText, ToolCallParsers
 from heddle_connector.generation.prompted_tools import PromptedTools
-from heddle_connector.generation.traced_texts import TracedTexts
+from heddle_connector.generation.traced_texts import TracedTexts, traced_texts
 from heddle_connector.generation.valid_texts import ValidTexts
 from heddle_connector.routing.fallback import complete, start_stream
 from heddle_connector.routing.model_catalogue import ModelCatalogue
@@ -119,19 +120,14 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         """Stream the events of the connector."""
-        return tracing.traced_stream(self._stream(request, context), request)
+        span = tracing.span_of(request, stream=True)
+        return spans.traced_stream(self._stream(request, context), *span)
 
     async def _stream(
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
-        call = Call(
-            self._permitted(request),
-            context,
-            self.images,
-            prompted_tools=self.prompted_tools,
-            stall_seconds=self.stall_seconds,
-        )
-        texts = await self.tenants.traced_texts(call) if content.is_on() else None
+        call = self._call(request, context, whole=False)
+        texts = await self._traced_texts(call)
         with call.inference as inference:
             first, batches = await start_stream(self.tenants, call)
             inference.first_chunk()
@@ -145,11 +141,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                 async for batch in batches:
                     if events := await answer.take(batch):
                         yield _response(call, events)
-                answer.check()
-                inference.usage = answer.usage
-                tracing.describe_answer(call, answer.usage)
-                if texts is not None:
-                    texts.end()
+                answer.end(call)
             except HeddleError as error:
                 if events := answer.interrupt():
                     yield _response(call, events)
@@ -162,30 +154,20 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> Coroutine[Any, Any, pb.GenerateWholeMessageResponse]:
         """Return all events of the connector at the end of the answer."""
-        return tracing.traced_call(self._whole(request, context), request.generation)
+        span = tracing.span_of(request.generation, stream=False)
+        return spans.traced_call(self._whole(request, context), *span)
 
     async def _whole(
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> pb.GenerateWholeMessageResponse:
-        call = Call(
-            self._permitted(request.generation),
-            context,
-            self.images,
-            whole=True,
-            prompted_tools=self.prompted_tools,
-            stall_seconds=self.stall_seconds,
-        )
-        texts = await self.tenants.traced_texts(call) if content.is_on() else None
+        call = self._call(request.generation, context, whole=True)
+        texts = await self._traced_texts(call)
         try:
-            with call.inference as inference:
+            with call.inference:
                 events = await complete(self.tenants, call)
                 answer = _Answer(self.parsers.reader(call), texts)
                 events = await answer.take(events)
-                answer.check()
-                inference.usage = answer.usage
-                tracing.describe_answer(call, answer.usage)
-                if texts is not None:
-                    texts.end()
+                answer.end(call)
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
             raise
@@ -202,24 +184,33 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         image = await self.images.get(caller().identity, request.name)
         return pb.GetGeneratedImageResponse(image=image)
 
-    def _permitted(self, request: pb.GenerateMessageRequest) -> pb.GenerateMessageRequest:
-        """Return a request whose assistant has the owner whose providers count."""
+    def _call(self, request: pb.GenerateMessageRequest, context: Context, *, whole: bool) -> Call:
+        """Return the call of a request whose assistant has the owner whose providers count."""
         if request.HasField("assistant"):
-            return self.owners.checked(request, caller().grant)
-        self.owners.grants.require("manage_assistants")
-        return request
+            request = self.owners.checked(request, caller().grant)
+        else:
+            self.owners.grants.require("manage_assistants")
+        return Call(
+            request,
+            context,
+            self.images,
+            whole=whole,
+            prompted_tools=self.prompted_tools,
+            stall_seconds=self.stall_seconds,
+        )
+
+    async def _traced_texts(self, call: Call) -> TracedTexts | None:
+        return await traced_texts(call, self.tenants.settings) if content.is_on() else None
 
 
 class _Answer:
     """Enforces valid texts, and the end of an answer: one `Done`, and nothing after it."""
 
     # Not a generator: another generator would cost each token more than the work done here.
-    __slots__ = ("_done", "_text", "_traced", "_valid", "usage")
+    __slots__ = ("_done", "_text", "_traced", "_valid")
 
     def __init__(self, text: ModelText, traced: TracedTexts | None) -> None:
-        self.usage: Usage | None = None
-        """The usage of the answer, if the provider reports it."""
-        self._done = False
+        self._done: Done | None = None
         self._text = text
         self._traced = traced
         self._valid = ValidTexts()
@@ -244,8 +235,7 @@ class _Answer:
         events = self._valid.take(events)
         for number, event in enumerate(events):
             if type(event) is Done:
-                self._done = True
-                self.usage = event.usage
+                self._done = event
                 events = events[: number + 1]
                 break
         if self._traced is not None:
@@ -258,10 +248,18 @@ class _Answer:
             return ()
         return [*self._text.take(self._valid.end()), *self._text.interrupt()]
 
-    def check(self) -> None:
-        """Raise an error if `Done` is missing."""
-        if not self._done:
+    def end(self, call: Call) -> None:
+        """Describe the answer in the measurement and the span of `call`.
+
+        Raises:
+            ProviderGarbledError: `Done` is missing.
+        """
+        if self._done is None:
             raise ProviderGarbledError("The provider's answer ended before it was complete.")
+        usage = call.inference.usage = self._done.usage
+        spans.annotate(partial(tracing.answer_attributes, call, usage))
+        if self._traced is not None:
+            self._traced.end()
 
 
 def _response(call: Call, events: Sequence[Event]) -> pb.GenerateMessageResponse:

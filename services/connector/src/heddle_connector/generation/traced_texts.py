@@ -19,8 +19,6 @@ _MAX_CHARACTERS = 2 * content.MAX_BYTES
 
 async def traced_texts(call: "Call", settings: OrganizationSettings) -> "TracedTexts | None":
     """Add a request's texts to its span, and return the collector of the answer's, if allowed."""
-    if not content.is_on():
-        return None
     assistant = call.assistant
     organization, owner = (assistant.organization, assistant.owner) if assistant else ("", "")
     if not await may_trace_texts(settings, organization, owner):

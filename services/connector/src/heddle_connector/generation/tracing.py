@@ -1,8 +1,8 @@
 """The span of a request to a model."""
 
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_runtime.telemetry import log_fields, spans
@@ -13,37 +13,18 @@ from heddle_connector.generation.metrics import operation, provider_name
 if TYPE_CHECKING:
     from heddle_connector.generation.call import Call
 
-AnswerT = TypeVar("AnswerT")
 _KINDS: Mapping[str, spans.Kind] = {"local": "INTERNAL", "bypass": "INTERNAL"}
 """The connectors that call no other server."""
 
 
-def traced_stream(
-    answer: AsyncGenerator[AnswerT], request: pb.GenerateMessageRequest
-) -> AsyncGenerator[AnswerT]:
-    """Return a streamed answer with its span; the answer itself if the request was not drawn."""
-    if not spans.is_drawn():
-        return answer
-    attributes = partial(_attributes, request, stream=True)
-    return spans.traced_stream(answer, _name(request), _kind(request), attributes)
-
-
-def traced_call(
-    answer: Coroutine[Any, Any, AnswerT], request: pb.GenerateMessageRequest
-) -> Coroutine[Any, Any, AnswerT]:
-    """Return a whole answer with its span; the answer itself if the request was not drawn."""
-    if not spans.is_drawn():
-        return answer
-    attributes = partial(_attributes, request, stream=False)
-    return spans.traced_call(answer, _name(request), _kind(request), attributes)
-
-
-def _name(request: pb.GenerateMessageRequest) -> str:
-    return f"{operation(request.model.connector)} {request.model.model}"
-
-
-def _kind(request: pb.GenerateMessageRequest) -> spans.Kind:
-    return _KINDS.get(request.model.connector, "CLIENT")
+def span_of(
+    request: pb.GenerateMessageRequest, *, stream: bool
+) -> tuple[str, spans.Kind, Callable[[], spans.Attributes]]:
+    """Return the name, the kind and the attributes of a request's span."""
+    model = request.model
+    name = f"{operation(model.connector)} {model.model}"
+    kind = _KINDS.get(model.connector, "CLIENT")
+    return name, kind, partial(_attributes, request, stream=stream)
 
 
 def _attributes(request: pb.GenerateMessageRequest, *, stream: bool) -> spans.Attributes:
@@ -62,13 +43,8 @@ def _attributes(request: pb.GenerateMessageRequest, *, stream: bool) -> spans.At
     return known
 
 
-def describe_answer(call: "Call", usage: Usage | None) -> None:
-    """Add to the current span what is known after the answer."""
-    if spans.is_drawn():
-        spans.annotate(partial(_answer, call, usage))
-
-
-def _answer(call: "Call", usage: Usage | None) -> spans.Attributes:
+def answer_attributes(call: "Call", usage: Usage | None) -> spans.Attributes:
+    """Return the attributes of the span that are known after the answer."""
     known: dict[str, spans.Value] = {}
     if call.replaced is not None:
         known["heddle.model.replacement"] = call.substitute

@@ -10,7 +10,6 @@ from heddle_runtime.errors import NotSetUpError, UnavailableError
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_connector.generation.call import Call
-from heddle_connector.generation.traced_texts import TracedTexts, traced_texts
 from heddle_connector.http import HttpClient
 from heddle_connector.routing.model_catalogue import Access
 from heddle_connector.routing.registry import Registry
@@ -50,7 +49,7 @@ class TenantConnectors:
         self._registry = registry
         self._http = http
         self._restricted_http = restricted_http
-        self._settings = settings
+        self.settings = settings
         self._shared = shared
         self._plugins = {
             name: plugin
@@ -80,7 +79,7 @@ class TenantConnectors:
         assistant = call.assistant
         if assistant is None or call.connector not in self._plugins:
             return operator_connector
-        settings = await self._settings.of(assistant.organization, assistant.owner)
+        settings = await self.settings.of(assistant.organization, assistant.owner)
         if self._uses_operator_settings(settings, call.connector):
             return operator_connector
         if call.connector not in self._supplied:
@@ -107,7 +106,7 @@ class TenantConnectors:
         assistant = call.assistant
         if assistant is None:
             return None
-        settings = await self._settings.of(assistant.organization, assistant.owner)
+        settings = await self.settings.of(assistant.organization, assistant.owner)
         name, _, model = settings.default_model.partition("/")
         if not model or (name, model) == (call.connector, call.model):
             return None
@@ -128,7 +127,7 @@ class TenantConnectors:
         models = {name: each.only_models for name, each in self._registry.connectors.items()}
         if not (organization and self._plugins.keys() & models.keys()):
             return models
-        settings = await self._settings.of(organization, "")
+        settings = await self.settings.of(organization, "")
         providers = self._providers(settings)
         models |= {name: list(providers[name].models) for name in providers.keys() & models.keys()}
         undeclared = set() if settings.system else self._plugins.keys() - self._supplied
@@ -148,15 +147,11 @@ class TenantConnectors:
         accessible = {name: Access(self._registry.get(name)) for name in names}
         if not organization or not accessible.keys() & self._plugins.keys():
             return accessible
-        settings = await self._settings.of(organization, "")
+        settings = await self.settings.of(organization, "")
         for name in accessible.keys() & self._plugins.keys():
             if not self._uses_operator_settings(settings, name):
                 accessible[name] = self._access(name, settings)
         return accessible
-
-    async def traced_texts(self, call: Call) -> TracedTexts | None:
-        """Trace the texts of a call; see `traced_texts`. None if an organisation forbids it."""
-        return await traced_texts(call, self._settings)
 
     async def close(self) -> None:
         """Close the connectors that were created here."""
