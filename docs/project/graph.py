@@ -36,7 +36,7 @@ TARGETS = {
 }
 """The lines that each package should have at most."""
 RECORDED = {
-    "heddle_gateway": 14_500,
+    "heddle_gateway": 14_100,
     "heddle_tools_service": 18_400,
     "heddle_migration_service": 11_300,  # with what gateway and command had for LAMB alone
     "heddle_assistants": 14_100,
@@ -47,7 +47,7 @@ RECORDED = {
     "heddle_cli": 3_400,
     "heddle_devstack": 1_600,
     "heddle_conversion": 2_400,
-    TOTAL: 117_500,
+    TOTAL: 116_500,
 }
 """The limit of each package that is above its target: its lines, rounded up. It may only fall."""
 SLACK = 1_000

@@ -14,8 +14,8 @@ from heddle.usage.v1 import usage_pb2
 from heddle_gateway.app.operations import document
 from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.models import validate
+from heddle_gateway.routing.transcoded import Transcoder, operation
 from heddle_gateway.transcoding.messages import writer
-from heddle_gateway.transcoding.operations import Transcoder, operation
 from heddle_runtime.errors import InvalidRequestError
 
 NOTHING = {"email": "", "organization": "", "name": "", "disabled": False, "home": False}

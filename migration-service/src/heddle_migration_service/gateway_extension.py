@@ -3,8 +3,8 @@
 from heddle.assistant.v1 import following_pb2
 from heddle_gateway.auth.issued_keys import AccountClient
 from heddle_gateway.extensions import Additions, Extension
+from heddle_gateway.routing.transcoded import operations
 from heddle_gateway.settings import GatewaySettings
-from heddle_gateway.transcoding.operations import operations
 
 from heddle_migration_service.knowledge_server import (
     added_documents,

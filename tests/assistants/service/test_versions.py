@@ -38,10 +38,10 @@ async def listed(caller: Caller, number: str, **fields: Any) -> list[pb.Assistan
     return list((await caller.ask(stub(caller).ListVersions, request)).versions)
 
 
-async def got(caller: Caller, number: str, version: int) -> pb.GetVersionResponse:
-    return await caller.ask(
-        stub(caller).GetVersion, pb.GetVersionRequest(id=number, number=version)
-    )
+async def got(caller: Caller, number: str, version: int) -> pb.PastAssistant:
+    request = pb.GetVersionRequest(id=number, number=version)
+    response: pb.GetVersionResponse = await caller.ask(stub(caller).GetVersion, request)
+    return response.past
 
 
 async def compared(caller: Caller, number: str, one: int, other: int = 0) -> dict[str, Any]:

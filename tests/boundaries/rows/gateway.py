@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 from boundaries.rows.forms import Check
 from gateway.test_connection_protocol import serving
-from heddle_gateway.admin import versions
 from heddle_gateway.auth import impersonation, issued_keys
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.http import json_text, multipart
@@ -103,10 +102,6 @@ async def _waiting(count: int) -> bool:
 _OPENAI = "heddle_gateway.openai"
 
 
-def _version(number: int) -> None:
-    versions._number(str(number))
-
-
 def _noted(size: int) -> bool:
     """Return whether parameters whose JSON has this size are left out."""
     values = {"a": "x" * 200, "b": "x" * 200, "c": ""}
@@ -140,7 +135,6 @@ ROWS: dict[str, Check] = {
     "heddle_gateway.login.pages.MAX_RETURN_CHARACTERS": lambda n: (
         not is_place_here("/" + "a" * (n - 1))
     ),
-    "heddle_gateway.admin.versions._MAX_NUMBER": _version,
     "heddle_gateway.auth.impersonation._MAX_BYTES": lambda n: impersonation._check(
         b"x-openwebui-user-email", [b"x" * n]
     ),

@@ -1,7 +1,8 @@
 """Reads assistants from bodies, with all their faults."""
 
 from collections.abc import Iterable
-from typing import Any
+from functools import cache
+from typing import Annotated, Any
 
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2 as pb
@@ -22,7 +23,21 @@ from heddle_runtime.errors import (
 
 from heddle_gateway.http.error_responses import request_field
 from heddle_gateway.http.json_text import Place
+from heddle_gateway.http.models import DocumentedAs, Model
 from heddle_gateway.services import call
+from heddle_gateway.transcoding.contract import members
+from heddle_gateway.transcoding.schemas import body_model
+
+
+@cache
+def assistant_body() -> type[Model]:
+    """Return the model that describes assistants in requests; `heddle_conversion` reads them."""
+    stored = pb.GetAssistantResponse.DESCRIPTOR
+    parts = [each for each in members(stored) if each.field.name != "etag"]
+    return body_model(stored, parts, "AssistantBody")
+
+
+AssistantJson = Annotated[dict[str, Any], DocumentedAs(factory=assistant_body)]
 
 
 def read_body(body: dict[str, Any], place: Place) -> tuple[pb.Assistant, list[FieldError]]:

@@ -6,53 +6,46 @@
 import asyncio
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-import msgspec
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle.assistant.v1.versions_pb2 import RestoreVersionResponse
 from heddle_conversion.assistant_json import (
     FORMAT_VERSION,
-    MALFORMED_MEMBER,
     PUBLISHED_MEMBER,
-    READ_ONLY_MEMBER,
     VERSION_MEMBER,
     WARNINGS_MEMBER,
-    write_assistant,
 )
 from pydantic import Field
 from starlette.responses import Response as NotModifiedResponse
 
-from heddle_gateway.admin.assistant_bodies import checked, merged, read_body, refuse, unread
-from heddle_gateway.admin.assistant_schema import AssistantBody, StoredAssistant
+from heddle_gateway.admin.assistant_bodies import (
+    AssistantJson,
+    checked,
+    merged,
+    read_body,
+    refuse,
+    unread,
+)
 from heddle_gateway.admin.exports import exported, exported_malformed
 from heddle_gateway.admin.template_findings import TemplateFinding, findings_about_template
 from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.error_responses import faults, invalid
-from heddle_gateway.http.models import (
-    AssistantId,
-    Deleted,
-    DocumentedAs,
-    Fault,
-    ListQuery,
-    Model,
-    Timestamp,
-)
-from heddle_gateway.openai.models import PREFIX, Capabilities
+from heddle_gateway.http.models import AssistantId, Fault, Model
+from heddle_gateway.openai.models import PREFIX
 from heddle_gateway.routing import ETAG, LOCATION, Call, Routes
 from heddle_gateway.services import call
+from heddle_gateway.transcoding.messages import writer
+from heddle_gateway.transcoding.schemas import described_as
 
 SAVE = {"Content-Disposition": "The name of the file."}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
-AssistantJson = Annotated[dict[str, Any], DocumentedAs(AssistantBody)]
-StoredJson = Annotated[dict[str, Any], DocumentedAs(StoredAssistant)]
-Response = (
-    pb.CreateAssistantResponse
-    | pb.UpdateAssistantResponse
-    | pb.GetAssistantResponse
-    | RestoreVersionResponse
-)
+_STORED = pb.GetAssistantResponse.DESCRIPTOR
+_SUMMARY = pb.AssistantSummary.DESCRIPTOR
+_SHOWN = {*_SUMMARY.fields_by_name} & {*pb.Assistant.DESCRIPTOR.fields_by_name}
+"""The fields of an assistant that all see who may use it."""
+StoredJson = Annotated[dict[str, Any], described_as(_STORED, "etag")]
+Response = pb.CreateAssistantResponse | pb.UpdateAssistantResponse | pb.GetAssistantResponse
 routes = Routes("assistants")
 
 
@@ -68,43 +61,6 @@ class ValidationReport(Model):
     )
 
 
-class AssistantSummary(Model):
-    """The description of an assistant."""
-
-    id: str
-    name: str
-    title: str
-    description: str
-    capabilities: Capabilities
-    created: Timestamp
-    owner: str
-    organization: str
-    published: bool
-    format_version: int = Field(
-        description="The stored format: 1 is imported, 2 that of `/assistants/{id}`, 0 unreadable."
-    )
-
-
-class AssistantPage(Model):
-    """A page of assistants."""
-
-    assistants: list[AssistantSummary]
-    next_page_token: str = Field(description="Empty on the last page.")
-
-
-class AssistantQuery(ListQuery):
-    """The query of the list of assistants."""
-
-    selection: Literal["usable", "own", "managed", "shared"] = Field(
-        default="usable",
-        description="The published assistants that the caller may use (the default), the caller's "
-        "own, all that the caller may change, or those of others that are shared with the caller.",
-    )
-    text: str = Field(
-        default="", description="Only assistants whose name or title contains it, in any case."
-    )
-
-
 class ImportQuery(Model):
     """The query of an import."""
 
@@ -115,44 +71,14 @@ class ImportQuery(Model):
     )
 
 
-class Publication(Model):
-    """Whether an assistant is published."""
-
-    published: bool
-
-
-class PublishedAssistant(Publication):
-    """Whether an assistant is published."""
-
-    id: str
-
-
-@routes.get("/assistants", errors=(400,))
-async def list_assistants(api: Call, query: AssistantQuery) -> AssistantPage:
-    """List assistants, ordered by identifier."""
-    request = pb.ListAssistantsRequest(
-        page_size=query.page_size,
-        page_token=query.page_token,
-        selection=pb.Selection.Value(f"SELECTION_{query.selection.upper()}"),
-        text=query.text,
-    )
-    page = await call(api.services.assistants.ListAssistants, request)
-    summaries = [
-        AssistantSummary.of(each, created=each.create_time.seconds) for each in page.assistants
-    ]
-    return AssistantPage(assistants=summaries, next_page_token=page.next_page_token)
-
-
 @routes.get(
     "/assistants/{id}",
     errors=(400, 404, 422),
     headers=ETAG,
     responses={304: None},
-    returns=StoredJson | AssistantSummary,
+    returns=StoredJson | Annotated[dict[str, Any], described_as(_SUMMARY)],
 )
-async def get(
-    api: Call, id_: AssistantId
-) -> dict[str, Any] | AssistantSummary | NotModifiedResponse:
+async def get(api: Call, id_: AssistantId) -> dict[str, Any] | NotModifiedResponse:
     """Get an assistant. One in an older format is migrated first.
 
     A caller who may use but not read it gets its description only, as in the list. With the ETag of
@@ -167,12 +93,12 @@ async def get(
     if response.readable:
         return stored(api, response, published=response.published)
     api.set_etag(response.etag)
-    return AssistantSummary.of(
-        assistant,
-        created=assistant.create_time.seconds,
+    summary = pb.AssistantSummary(
         published=response.published,
         format_version=FORMAT_VERSION,
+        **{name: getattr(assistant, name) for name in _SHOWN},
     )
+    return writer(_SUMMARY)(summary)
 
 
 @routes.post("/assistants", status=201, errors=(404, 409), headers={**ETAG, **LOCATION})
@@ -247,17 +173,6 @@ async def update(api: Call, id_: AssistantId, body: AssistantJson) -> StoredJson
     return stored(api, response, published=response.published)
 
 
-@routes.delete("/assistants/{id}", errors=(400, 404, 409), if_match=True)
-async def delete(api: Call, id_: AssistantId) -> Deleted:
-    """Delete an assistant. Its name can be used again.
-
-    `POST /assistants/{id}/undelete` takes that back.
-    """
-    request = pb.DeleteAssistantRequest(id=id_, etag=api.expected_etag())
-    await call(api.services.assistants.DeleteAssistant, request)
-    return Deleted(id=id_)
-
-
 @routes.post("/assistants/{id}/undelete", errors=(400, 404, 409), headers=ETAG)
 async def undelete(api: Call, id_: AssistantId) -> StoredJson:
     """Take back the deletion of an assistant, which keeps its identifier.
@@ -271,16 +186,12 @@ async def undelete(api: Call, id_: AssistantId) -> StoredJson:
     return stored(api, response, published=response.published)
 
 
-@routes.put("/assistants/{id}/publish", errors=(404, 409), headers=ETAG)
-async def publish(api: Call, id_: AssistantId, body: Publication) -> PublishedAssistant:
-    """Set whether others of the organisation may use an assistant."""
-    request = pb.PublishAssistantRequest(id=id_, published=body.published)
-    response = await call(api.services.assistants.PublishAssistant, request)
-    api.set_etag(response.etag)
-    return PublishedAssistant(id=id_, published=body.published)
-
-
-@routes.get("/assistants/{id}/export", errors=(400, 404, 422), headers=SAVE, returns=AssistantBody)
+@routes.get(
+    "/assistants/{id}/export",
+    errors=(400, 404, 422),
+    headers=SAVE,
+    returns=AssistantJson,
+)
 async def export(api: Call, id_: AssistantId) -> dict[str, Any]:
     """Get an assistant that the caller may read as a file, without its owner and secrets.
 
@@ -317,16 +228,8 @@ def created(
 def stored(api: Call, response: Response, *, published: bool) -> dict[str, Any]:
     """Return the response about a stored assistant, and set its ETag."""
     api.set_etag(response.etag)
-    members = write_assistant(response.assistant, lambda text: msgspec.Raw(text.encode()))
-    malformed: dict[str, Any] = {}
-    if isinstance(response, pb.GetAssistantResponse) and response.HasField("malformed_metadata"):
-        malformed = {MALFORMED_MEMBER: response.malformed_metadata}
-    warnings = faults(response.warnings)
-    read_only = isinstance(response, pb.GetAssistantResponse) and response.read_only
-    return {
-        **members,
-        PUBLISHED_MEMBER: published,
-        WARNINGS_MEMBER: warnings,
-        READ_ONLY_MEMBER: read_only,
-        **malformed,
-    }
+    if not isinstance(response, pb.GetAssistantResponse):
+        response = pb.GetAssistantResponse(
+            assistant=response.assistant, warnings=response.warnings, published=published
+        )
+    return writer(_STORED, ("etag",))(response)

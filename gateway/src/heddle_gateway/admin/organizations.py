@@ -10,8 +10,8 @@ from pydantic import Field
 from heddle_gateway.http.models import IfNoneMatch, StrictModel, Text
 from heddle_gateway.login.passwords import Organization as Slug
 from heddle_gateway.routing import ETAG, Call, Routes
+from heddle_gateway.routing.transcoded import operation
 from heddle_gateway.services import call
-from heddle_gateway.transcoding.operations import operation
 
 _GET_ORGANIZATION = operation("accounts", pb.DESCRIPTOR, "GetOrganization")
 routes = Routes("organizations")

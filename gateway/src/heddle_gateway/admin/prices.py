@@ -11,8 +11,8 @@ from heddle_gateway.admin.organizations import read
 from heddle_gateway.http.models import StrictModel
 from heddle_gateway.login.passwords import Organization as Slug
 from heddle_gateway.routing import ETAG, Call, Routes
+from heddle_gateway.routing.transcoded import operation
 from heddle_gateway.services import call
-from heddle_gateway.transcoding.operations import operation
 
 _MAX_DOLLARS = 1_000_000
 Dollars = Annotated[

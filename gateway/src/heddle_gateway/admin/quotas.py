@@ -12,8 +12,8 @@ from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.models import AssistantId, StrictModel
 from heddle_gateway.openai.models import PREFIX
 from heddle_gateway.routing import Call, Routes
+from heddle_gateway.routing.transcoded import operation
 from heddle_gateway.services import call
-from heddle_gateway.transcoding.operations import operation
 
 _MAX_DOLLARS = 1_000_000_000
 _GET_USAGE = operation("usage", usage_pb2.DESCRIPTOR, "GetUsage")

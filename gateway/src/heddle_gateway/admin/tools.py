@@ -14,10 +14,10 @@ from heddle_runtime.contract.json_text import members
 from heddle_runtime.errors import DeadlineError, UnavailableError
 from pydantic import Field
 
-from heddle_gateway.admin.assistant_schema import Setting
 from heddle_gateway.http.models import DocumentedAs, Fault, Model
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import LIST_SECONDS, call, items
+from heddle_gateway.transcoding.schemas import Setting
 
 Mode = Literal["augment", "function", "agent"]
 Effect = Literal["read_only", "non_destructive", "destructive"]

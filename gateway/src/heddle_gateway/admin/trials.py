@@ -1,17 +1,17 @@
 """`/assistants/try`: a completion of an assistant that is not stored."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.permissions import require
-from pydantic import Field
+from pydantic import Field, create_model
 
-from heddle_gateway.admin.assistant_bodies import checked, merged, read_body
-from heddle_gateway.admin.assistant_schema import AssistantBody
+from heddle_gateway.admin.assistant_bodies import assistant_body, checked, merged, read_body
 from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.json_text import parse
+from heddle_gateway.http.models import DocumentedAs, Model
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.chat.request import ChatRequest, parse_request
@@ -26,19 +26,21 @@ _UNCHECKED = {"name"}
 routes = Routes("assistants")
 
 
-class TriedAssistant(AssistantBody):
-    """An assistant that is not stored."""
-
-    name: str | None = Field(  # type: ignore[assignment] # only stored assistants need a valid one
-        default=None, description="The name of the model in the answer."
-    )
+def _tried_assistant() -> type[Model]:
+    """Return the model that describes assistants which are not stored."""
+    name = Field(default=None, description="The name of the model in the answer.")
+    return create_model("TriedAssistant", __base__=assistant_body(), name=(str | None, name))
 
 
 class TrialBody(ConversationBody):
     """An assistant, a conversation with it, and options of chat completions."""
 
     model: Any = Field(default=None, description="Ignored.")
-    assistant: TriedAssistant = Field(description="As in `POST /assistants`. Needs no `name`.")
+    assistant: Annotated[
+        dict[str, Any],
+        DocumentedAs(factory=_tried_assistant),
+        Field(description="As in `POST /assistants`. Needs no `name`."),
+    ]
     charge_to: str | None = Field(
         default=None,
         description="The identifier of a stored assistant that the caller may change: its quota "

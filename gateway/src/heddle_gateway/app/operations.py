@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from heddle.account.v1 import account_pb2
-from heddle.assistant.v1 import questions_pb2, sharing_pb2
+from heddle.assistant.v1 import assistant_pb2, questions_pb2, sharing_pb2, versions_pb2
 from heddle.audit.v1 import audit_pb2
 from heddle.rubric.v1 import rubric_pb2
 from heddle.usage.v1 import usage_pb2
@@ -26,7 +26,6 @@ from heddle_gateway.admin import (
     tool_runs,
     tools,
     trials,
-    versions,
 )
 from heddle_gateway.extensions import Extension
 from heddle_gateway.http import openapi
@@ -46,11 +45,11 @@ from heddle_gateway.openai import (
 )
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.routing import Call, Routes
-from heddle_gateway.transcoding.operations import operations as transcoded_operations
+from heddle_gateway.routing.transcoded import operations as transcoded_operations
 
 _MODULES = (
     *(completions, images, served_images, models),
-    *(assistants, versions, sharing, trials),
+    *(assistants, sharing, trials),
     *(organizations, people, prices, quotas, mcp_servers),
     *(components, tools, tool_runs, files),
     *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
@@ -60,11 +59,13 @@ _MODULES = (
 # By the name of the client in `ServiceClients`.
 _CONTRACTS = {
     "accounts": account_pb2,
+    "assistants": assistant_pb2,
     "audit": audit_pb2,
     "questions": questions_pb2,
     "rubrics": rubric_pb2,
     "sharing": sharing_pb2,
     "usage": usage_pb2,
+    "versions": versions_pb2,
 }
 _service = Routes("service", Access.OPEN)
 

@@ -1,5 +1,6 @@
 """Base class and common types of the models of requests and responses."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -56,7 +57,14 @@ class StrictModel(Model):
 class DocumentedAs:
     """Documents a value as another type. The gateway does not validate it as that."""
 
-    model: Any
+    type: Any = None
+    factory: Callable[[], Any] | None = None
+    """Returns the type when it is first needed."""
+
+    @property
+    def model(self) -> Any:  # noqa: ANN401 - any type
+        """The type."""
+        return self.factory() if self.factory else self.type
 
     def __get_pydantic_json_schema__(
         self, _: object, handler: GetJsonSchemaHandler

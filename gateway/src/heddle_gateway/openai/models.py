@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from heddle.assistant.v1.assistant_pb2 import (
     Assistant,
     AssistantSummary,
+    Capabilities,
     GetAssistantRequest,
     ListAssistantsRequest,
 )
@@ -15,16 +16,11 @@ from heddle_gateway.http.error_responses import RejectedRequestError, from_error
 from heddle_gateway.http.models import Model
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import LIST_SECONDS, call, items
+from heddle_gateway.transcoding.messages import writer
+from heddle_gateway.transcoding.schemas import described_as
 
 PREFIX = "lamb_assistant."
 routes = Routes("completions")
-
-
-class Capabilities(Model):
-    """What an assistant can do beside text."""
-
-    vision: bool = Field(description="Images of the conversation reach the model.")
-    image_generation: bool = Field(description="Responses can be images.")
 
 
 class ModelView(Model):
@@ -36,7 +32,7 @@ class ModelView(Model):
     owned_by: str = "lamb_v4"
     name: str
     parent: None = None
-    capabilities: Capabilities
+    capabilities: Annotated[dict[str, Any], described_as(Capabilities.DESCRIPTOR)]
     info: dict[str, Any] = Field(description="Members that Open WebUI reads.")
 
 
@@ -84,7 +80,7 @@ def _view(assistant: AssistantSummary | Assistant) -> ModelView:
         id=f"{PREFIX}{assistant.id}",
         created=assistant.create_time.seconds,
         name=assistant.title or assistant.name or assistant.id,
-        capabilities=Capabilities.of(capabilities),
+        capabilities=writer(Capabilities.DESCRIPTOR)(capabilities),
         info={
             "meta": {
                 "description": assistant.description,

@@ -14,7 +14,10 @@ from google.protobuf.descriptor_pool import Default
 from heddle.rest.v1 import rest_pb2
 from heddle_runtime.contract.enums import enum_names
 
-TIMESTAMP = "google.protobuf.Timestamp"
+FAULT = "google.rpc.BadRequest.FieldViolation"
+_TIMESTAMP = "google.protobuf.Timestamp"
+_DURATION = "google.protobuf.Duration"
+_STRUCT = "google.protobuf.Struct"
 _SPACES = re.compile(r"(?<=\S)\n(?=[^\n-])")
 
 
@@ -49,7 +52,17 @@ class Member:
     @property
     def is_time(self) -> bool:
         """Whether it is a time."""
-        return self.message is not None and self.message.full_name == TIMESTAMP
+        return self.message is not None and self.message.full_name == _TIMESTAMP
+
+    @property
+    def is_duration(self) -> bool:
+        """Whether it is a duration."""
+        return self.message is not None and self.message.full_name == _DURATION
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether it is a JSON object of its own."""
+        return self.message is not None and self.message.full_name == _STRUCT
 
     @property
     def is_list(self) -> bool:
@@ -111,6 +124,12 @@ def member(field: FieldDescriptor) -> Member:
 def schema_options(message: Descriptor) -> rest_pb2.Schema:
     """Return the options of an object's description."""
     return message.GetOptions().Extensions[rest_pb2.schema]
+
+
+def constants(message: Descriptor) -> dict[str, Any]:
+    """Return the members that all objects of a message have with the same values."""
+    text: dict[str, Any] = json.loads(schema_options(message).constants or "{}")
+    return text
 
 
 def message_named(full_name: str) -> Descriptor:

@@ -3,6 +3,7 @@
 Both directions are compiled once for each message.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
@@ -12,15 +13,18 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.rest.v1 import rest_pb2
+from heddle_conversion.assistant_json import write_assistant
 from heddle_runtime.contract.enums import enum_names
+from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import InvalidRequestError
 from pydantic import BaseModel
 
-from heddle_gateway.http.error_responses import invalid
+from heddle_gateway.http.error_responses import faults, invalid
 from heddle_gateway.http.json_text import Place, parse
-from heddle_gateway.transcoding.contract import Member, members
+from heddle_gateway.transcoding.contract import FAULT, Member, constants, members
 
 MICROS = 1_000_000
+NANOS = 1_000_000_000
 Translation = Callable[[Any], Any]
 Reader = Callable[[BaseModel, Place], dict[str, Any]]
 Writer = Callable[[Message], dict[str, Any]]
@@ -29,17 +33,40 @@ Writer = Callable[[Message], dict[str, Any]]
 @cache
 def writer(message: Descriptor, without: tuple[str, ...] = ()) -> Writer:
     """Return the function that writes messages as members of JSON, without some fields."""
+    if own := _OWN.get(message.full_name):
+        return own
     shown = [each for each in members(message) if each.field.name not in without]
-    plain = [(each.name, _written(each)) for each in shown if each.form != rest_pb2.FORM_INLINE]
     inline = [_inlined(each) for each in shown if each.form == rest_pb2.FORM_INLINE]
+    shown = [each for each in shown if each.form != rest_pb2.FORM_INLINE]
+    plain = [(each.name, _written(each)) for each in shown if not each.options.sparse]
+    sparse = [(each, _written(each)) for each in shown if each.options.sparse]
+    same = constants(message)
 
     def write(value: Message) -> dict[str, Any]:
-        result = {name: read(value) for name, read in plain}
+        result = {**same, **{name: read(value) for name, read in plain}}
         for read in inline:
             result |= read(value)
+        for part, read in sparse:
+            if value.HasField(part.field.name):
+                result[part.name] = read(value)
         return result
 
     return write
+
+
+def _assistant(assistant: Any) -> dict[str, Any]:  # noqa: ANN401 - as any message
+    return write_assistant(assistant, lambda text: msgspec.Raw(text.encode()))
+
+
+def _fault(violation: Any) -> dict[str, Any]:  # noqa: ANN401 - as any message
+    return faults([violation])[0]
+
+
+_OWN: dict[str, Writer] = {
+    "heddle.assistant.v1.Assistant": _assistant,
+    FAULT: _fault,
+}
+"""Writers of messages that have a form of their own, by the full name of the message."""
 
 
 def _inlined(inner: Member) -> Writer:
@@ -70,15 +97,20 @@ def _written(part: Member) -> Translation:
 
 def _value(part: Member) -> Translation:
     """Return the function that writes one value of a field."""
-    if part.is_time:
-        return lambda value: value.seconds
     if part.message is not None:
-        return writer(part.message, tuple(part.options.without))
+        write = _MESSAGES.get(part.message.full_name)
+        return write or writer(part.message, tuple(part.options.without))
     if part.field.enum_type is not None:
-        return enum_names(part.field.enum_type).__getitem__
-    if part.form == rest_pb2.FORM_MICROS:
-        return lambda value: value / MICROS
-    return _object if part.is_object else _same
+        return _word(part)
+    return _FORMS.get(part.form, _same)
+
+
+def _word(part: Member) -> Translation:
+    names = enum_names(part.field.enum_type)
+    if not part.options.fallback:
+        return names.__getitem__
+    fallback = json.loads(part.options.fallback)
+    return lambda value: names.get(value, fallback)
 
 
 def _same(value: Any) -> Any:  # noqa: ANN401 - any value of a field
@@ -92,6 +124,19 @@ def _object(text: str) -> msgspec.Raw | None:
     except InvalidRequestError:
         return None
     return msgspec.Raw(text.encode())
+
+
+_MESSAGES: dict[str, Translation] = {
+    "google.protobuf.Timestamp": lambda value: value.seconds,
+    "google.protobuf.Duration": lambda value: value.ToNanoseconds() / NANOS,
+    "google.protobuf.Struct": from_struct,
+}
+_FORMS: dict[int, Translation] = {
+    rest_pb2.FORM_OBJECT: _object,
+    rest_pb2.FORM_MICROS: lambda value: value / MICROS,
+    rest_pb2.FORM_JSON: lambda text: msgspec.Raw(text.encode()),
+    rest_pb2.FORM_NOT: lambda value: not value,
+}
 
 
 def reader(inputs: Iterable[Member], *, in_query: bool = False) -> Reader:
@@ -152,6 +197,8 @@ def _value_read(part: Member) -> Callable[[Any, Place], Any]:
     if part.field.enum_type is not None:
         numbers = {word: number for number, word in enum_names(part.field.enum_type).items()}
         return lambda value, _: numbers[value]
+    if part.form == rest_pb2.FORM_NOT:
+        return lambda value, _: not value
     if part.form == rest_pb2.FORM_MICROS:
         return lambda value, _: round(value * MICROS)
     return (lambda _, place: place.text()) if part.is_object else (lambda value, _: value)

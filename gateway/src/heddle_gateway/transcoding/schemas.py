@@ -3,17 +3,27 @@
 import json
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, Literal
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from heddle.rest.v1 import rest_pb2
 from pydantic import Field, create_model
 
-from heddle_gateway.http.models import DocumentedAs, ListQuery, Model, StrictModel, Text
+from heddle_gateway.http.models import (
+    MAX_EXACT_NUMBER,
+    DocumentedAs,
+    Fault,
+    ListQuery,
+    Model,
+    StrictModel,
+    Text,
+)
 from heddle_gateway.transcoding.contract import (
+    FAULT,
     Member,
     comment,
+    constants,
     members,
     message_named,
     schema_options,
@@ -27,6 +37,15 @@ _TYPES: dict[int, Any] = {
     FieldDescriptor.CPPTYPE_DOUBLE: float,
     FieldDescriptor.CPPTYPE_FLOAT: float,
 }
+Setting = (
+    str
+    | bool
+    | None
+    | Annotated[float, Field(ge=-MAX_EXACT_NUMBER, le=MAX_EXACT_NUMBER)]
+    | dict[str, Any]
+    | list[Any]
+)
+"""A value of a `google.protobuf.Struct`."""
 _EMPTY: dict[Any, Any] = {bool: False, int: 0, float: 0.0}
 _VERB = re.compile("^(Create|Put|Update)|Request$")
 _PAGING = ListQuery.model_fields.keys()
@@ -37,24 +56,35 @@ def response_model(
     message: Descriptor, without: tuple[str, ...] = (), name: str = ""
 ) -> type[Model]:
     """Return the model of a message in a response, without the fields of these names."""
+    if message.full_name == FAULT:
+        return Fault
     name = name or schema_options(message).name or message.name
-    fields: dict[str, Any] = {}
+    fields = _constants(message)
     for part in members(message):
         if part.field.name in without:
             continue
         if part.form == rest_pb2.FORM_INLINE:
             fields |= _inline_fields(part)
         else:
-            fields[part.name] = (_output_type(part), _described(part))
+            default = {"default": None} if part.options.sparse else {}
+            fields[part.name] = (_output_type(part), _described(part, **default))
     return create_model(name, __base__=StrictModel, __doc__=described(message), **fields)
 
 
-def body_model(message: Descriptor, parts: Iterable[Member]) -> type[Model]:
+def described_as(message: Descriptor, *without: str) -> DocumentedAs:
+    """Return the description of a response that a message is, for routes that are written by hand.
+
+    It lacks the fields `without`.
+    """
+    return DocumentedAs(factory=partial(response_model, message, without))
+
+
+def body_model(message: Descriptor, parts: Iterable[Member], name: str = "") -> type[Model]:
     """Return the model of the members that a body may have."""
     options = schema_options(message)
     extra = {"examples": [json.loads(options.example)]} if options.example else None
     return create_model(
-        _VERB.sub("", message.name) + "Body",
+        name or _VERB.sub("", message.name) + "Body",
         __base__=StrictModel,
         __doc__=described(message),
         __cls_kwargs__={"json_schema_extra": extra},
@@ -62,8 +92,17 @@ def body_model(message: Descriptor, parts: Iterable[Member]) -> type[Model]:
     )
 
 
+@cache
 def _body_of(message: Descriptor) -> type[Model]:
     return body_model(message, members(message))
+
+
+def _constants(message: Descriptor) -> dict[str, Any]:
+    # Names of fields have no underscore at their beginning.
+    return {
+        name.lstrip("_"): (Literal[value], Field(alias=name))
+        for name, value in constants(message).items()
+    }
 
 
 def _document_model(message: Descriptor) -> type[Model]:
@@ -124,10 +163,19 @@ def _inputs(
 ) -> dict[str, Any]:
     """Return the fields of a model. Those that only the service sets may be sent back."""
     unused = (Any, Field(default=None, description="Changes nothing."))
-    return {
-        part.name: unused if part.output_only else (_input_type(part, nested), _input_field(part))
-        for part in parts
-    }
+    fields: dict[str, Any] = {}
+    for part in parts:
+        if part.form == rest_pb2.FORM_INLINE:
+            fields |= {
+                name: (type_ | None, Field(default=None, alias=field.alias))
+                for name, (type_, field) in _constants(part.message).items()
+            }
+            fields |= _inputs(members(part.message), nested)
+        elif part.output_only:
+            fields[part.name] = unused
+        else:
+            fields[part.name] = (_input_type(part, nested), _input_field(part))
+    return fields
 
 
 def _input_field(part: Member) -> Any:  # noqa: ANN401 - as pydantic's `Field`
@@ -136,9 +184,11 @@ def _input_field(part: Member) -> Any:  # noqa: ANN401 - as pydantic's `Field`
     if part.options.fallback:
         return _described(part, default=json.loads(part.options.fallback))
     empty: Any = None
-    if part.is_map or part.field.is_repeated:
+    if _absent_as_null(part):
+        pass
+    elif part.is_map or part.field.is_repeated:
         empty = {} if part.is_map else []
-    elif part.message is None and part.form != rest_pb2.FORM_OBJECT and not _may_be_null(part):
+    elif part.message is None and part.form != rest_pb2.FORM_OBJECT:
         scalar = _scalar(part)
         empty = "" if scalar is Text or "" in part.words else _EMPTY.get(scalar)
     return _described(part, default=empty)
@@ -156,6 +206,12 @@ def _may_be_null(part: Member) -> bool:
     return part.options.nullable or (scalar and part.field.has_presence)
 
 
+def _absent_as_null(part: Member) -> bool:
+    """Return whether null in a request means that the member is absent."""
+    message: Any = part.field.containing_type
+    return not part.required and (schema_options(message).nulls or _may_be_null(part))
+
+
 def _input_type(part: Member, nested: Callable[[Descriptor], type[Model]]) -> Any:  # noqa: ANN401 - any type
     value = part.value
     type_: Any = dict[str, Any]
@@ -164,11 +220,18 @@ def _input_type(part: Member, nested: Callable[[Descriptor], type[Model]]) -> An
             type_ = Annotated[type_, DocumentedAs(_document_model(message_named(name)))]
     elif value.is_time:
         type_ = Annotated[int, Field(ge=0, le=LAST_SECOND)]
+    elif value.is_duration:
+        type_ = Annotated[float, _bounds(value)]
+    elif value.is_struct:
+        type_ = dict[str, Setting]
     elif value.message is not None:
         type_ = nested(value.message)
+    elif part.form == rest_pb2.FORM_IDENTIFIER:
+        type_ = str | int
     else:
         type_ = Annotated[_scalar(value), _bounds(value)]
-    return _collected(part, type_, nullable=_may_be_null(part) and not part.required)
+    type_ = _collected(part, type_)
+    return type_ | None if _absent_as_null(part) else type_
 
 
 def _output_type(part: Member) -> Any:  # noqa: ANN401 - any type
@@ -176,27 +239,36 @@ def _output_type(part: Member) -> Any:  # noqa: ANN401 - any type
     type_: Any = dict[str, Any]
     if part.is_object:
         pass
+    elif part.form == rest_pb2.FORM_JSON:
+        return Any
     elif value.is_time:
         type_ = int
+    elif value.is_duration:
+        type_ = Annotated[float, Field(ge=0)]
+    elif value.is_struct:
+        pass
     elif value.message is not None:
         without = tuple(part.options.without)
         type_ = response_model(value.message, without, part.options.without_name)
     else:
         type_ = _scalar(value)
         type_ = str if type_ is Text else Annotated[type_, _bounds(value)]
-    return _collected(part, type_, nullable=_may_be_null(part))
+    type_ = _collected(part, type_)
+    nullable = _may_be_null(part) and not part.options.sparse
+    return type_ | None if nullable and not part.field.is_repeated else type_
 
 
-def _collected(part: Member, type_: Any, *, nullable: bool) -> Any:  # noqa: ANN401 - any type
+def _collected(part: Member, type_: Any) -> Any:  # noqa: ANN401 - any type
     """Return the type of a field of values of a type."""
     if part.is_map:
         pattern = part.options.pattern
         name = Annotated[str, Field(pattern=pattern)] if pattern else str
         return dict[name, type_]  # type: ignore[valid-type] # made of the contract
     if part.is_list:
-        least = part.options.min_length
-        return Annotated[list[type_], Field(min_length=least)] if least else list[type_]
-    return type_ | None if nullable else type_
+        least, most = part.options.min_length, part.options.max_items
+        bounds = Field(min_length=least or None, max_length=most or None)
+        return Annotated[list[type_], bounds] if least or most else list[type_]
+    return type_
 
 
 def _scalar(part: Member) -> Any:  # noqa: ANN401 - any type

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.migration.v1 import record_pb2
 from heddle_gateway.admin import assistants
-from heddle_gateway.admin.assistant_schema import AssistantBody
+from heddle_gateway.admin.assistant_bodies import assistant_body
 from heddle_gateway.admin.assistants import ImportQuery, StoredJson, created
 from heddle_gateway.http.models import DocumentedAs, validate
 from heddle_gateway.openai.models import PREFIX
 from heddle_gateway.routing import ETAG, LOCATION, Call, Routes
 from heddle_gateway.services import call
-from pydantic import RootModel
+from pydantic import BaseModel, RootModel, create_model
 
 from heddle_migration_service.rest.assistant_records import imported
 from heddle_migration_service.rest.assistants import NewRecord
@@ -19,11 +19,15 @@ from heddle_migration_service.rest.assistants import NewRecord
 routes = Routes("assistants")
 
 
-class AssistantFile(RootModel[AssistantBody | NewRecord]):
-    """An assistant as Heddle exports it, or as LAMB does."""
+def _assistant_file() -> type[BaseModel]:
+    """Return the model that describes files of assistants."""
+    base: Any = RootModel[assistant_body() | NewRecord]  # type: ignore[misc] # made of the contract
+    text = "An assistant as Heddle exports it, or as LAMB does."
+    file: type[BaseModel] = create_model("AssistantFile", __base__=base, __doc__=text)
+    return file
 
 
-AssistantFileJson = Annotated[dict[str, Any], DocumentedAs(AssistantFile)]
+AssistantFileJson = Annotated[dict[str, Any], DocumentedAs(factory=_assistant_file)]
 
 
 @routes.post("/assistants/import", status=201, errors=(409, 422), headers={**ETAG, **LOCATION})

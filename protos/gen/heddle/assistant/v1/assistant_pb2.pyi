@@ -1093,16 +1093,24 @@ class PublishAssistantResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ETAG_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """As of `GetAssistant`."""
+    id: _builtins.str
+    """The assistant's identifier."""
+    published: _builtins.bool
+    """Whether others of the organisation may use it."""
     def __init__(
         self,
         *,
         etag: _builtins.str = ...,
+        id: _builtins.str = ...,
+        published: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "id", b"id", "published", b"published"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -22,74 +22,122 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from google.rpc import error_details_pb2 as google_dot_rpc_dot_error__details__pb2
 from heddle.assistant.v1 import assistant_pb2 as heddle_dot_assistant_dot_v1_dot_assistant__pb2
 from heddle.call.v1 import call_pb2 as heddle_dot_call_dot_v1_dot_call__pb2
+from heddle.rest.v1 import rest_pb2 as heddle_dot_rest_dot_v1_dot_rest__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"heddle/assistant/v1/versions.proto\x12\x13heddle.assistant.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/rpc/error_details.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/call/v1/call.proto\"\xf7\x01\n\x10\x41ssistantVersion\x12\x16\n\x06number\x18\x01 \x01(\x05R\x06number\x12\x37\n\tsave_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08saveTime\x12\x16\n\x06\x61uthor\x18\x03 \x01(\tR\x06\x61uthor\x12\x16\n\x06\x61\x63tion\x18\x04 \x01(\tR\x06\x61\x63tion\x12%\n\x0e\x63hanged_fields\x18\x05 \x03(\tR\rchangedFields\x12\'\n\x0frestored_number\x18\x06 \x01(\x05R\x0erestoredNumber\x12\x12\n\x04note\x18\x07 \x01(\tR\x04note\"\xa8\x01\n\tTextPiece\x12\x37\n\x04kind\x18\x01 \x01(\x0e\x32#.heddle.assistant.v1.TextPiece.KindR\x04kind\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\"N\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n\nKIND_EQUAL\x10\x01\x12\x10\n\x0cKIND_REMOVED\x10\x02\x12\x0e\n\nKIND_ADDED\x10\x03\"\xc8\x01\n\x0f\x46ieldDifference\x12\x14\n\x05\x66ield\x18\x01 \x01(\tR\x05\x66ield\x12$\n\x0b\x62\x65\x66ore_json\x18\x02 \x01(\tH\x00R\nbeforeJson\x88\x01\x01\x12\"\n\nafter_json\x18\x03 \x01(\tH\x01R\tafterJson\x88\x01\x01\x12\x36\n\x06pieces\x18\x04 \x03(\x0b\x32\x1e.heddle.assistant.v1.TextPieceR\x06piecesB\x0e\n\x0c_before_jsonB\r\n\x0b_after_json\"s\n\x13ListVersionsRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12!\n\tpage_size\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\x81\x01\n\x14ListVersionsResponse\x12\x41\n\x08versions\x18\x01 \x03(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\x08versions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"G\n\x11GetVersionRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x1c\n\x06number\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x02R\x06number\"\xfc\x01\n\x12GetVersionResponse\x12?\n\x07version\x18\x01 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\x07version\x12<\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantR\tassistant\x12\x1c\n\tpublished\x18\x03 \x01(\x08R\tpublished\x12\x32\n\x12malformed_metadata\x18\x04 \x01(\tH\x00R\x11malformedMetadata\x88\x01\x01\x42\x15\n\x13_malformed_metadata\"x\n\x16\x43ompareVersionsRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12%\n\x0b\x66rom_number\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x02R\nfromNumber\x12!\n\tto_number\x18\x03 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08toNumber\"\xf1\x01\n\x17\x43ompareVersionsResponse\x12H\n\x0c\x66rom_version\x18\x01 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\x0b\x66romVersion\x12\x44\n\nto_version\x18\x02 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\ttoVersion\x12\x46\n\x0b\x64ifferences\x18\x03 \x03(\x0b\x32$.heddle.assistant.v1.FieldDifferenceR\x0b\x64ifferences\"e\n\x15RestoreVersionRequest\x12\x14\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x02id\x12\x1c\n\x06number\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x02R\x06number\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag\"\xcb\x01\n\x16RestoreVersionResponse\x12<\n\tassistant\x18\x01 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantR\tassistant\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\x12\x1c\n\tpublished\x18\x03 \x01(\x08R\tpublished\x12\x41\n\x08warnings\x18\x04 \x03(\x0b\x32%.google.rpc.BadRequest.FieldViolationR\x08warnings2\xc2\x03\n\x0eVersionService\x12h\n\x0cListVersions\x12(.heddle.assistant.v1.ListVersionsRequest\x1a).heddle.assistant.v1.ListVersionsResponse\"\x03\x90\x02\x01\x12\x62\n\nGetVersion\x12&.heddle.assistant.v1.GetVersionRequest\x1a\'.heddle.assistant.v1.GetVersionResponse\"\x03\x90\x02\x01\x12q\n\x0f\x43ompareVersions\x12+.heddle.assistant.v1.CompareVersionsRequest\x1a,.heddle.assistant.v1.CompareVersionsResponse\"\x03\x90\x02\x01\x12o\n\x0eRestoreVersion\x12*.heddle.assistant.v1.RestoreVersionRequest\x1a+.heddle.assistant.v1.RestoreVersionResponse\"\x04\x88\xb5\x18\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"heddle/assistant/v1/versions.proto\x12\x13heddle.assistant.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/rpc/error_details.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/call/v1/call.proto\x1a\x19heddle/rest/v1/rest.proto\"\xda\x04\n\x10\x41ssistantVersion\x12\x95\x01\n\x06number\x18\x01 \x01(\x05\x42}\x8a\xb5\x18yjwAscending, perhaps with gaps. The ETag that the assistant had then ends with it: `7-3` is version 3 of the assistant 7.R\x06number\x12`\n\tsave_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\'\x8a\xb5\x18#j!Seconds since 1970, 0 if unknown.R\x08saveTime\x12\x46\n\x06\x61uthor\x18\x03 \x01(\tB.\x8a\xb5\x18*\x18\x01j&Who saved it; null if that is unknown.R\x06\x61uthor\x12\x16\n\x06\x61\x63tion\x18\x04 \x01(\tR\x06\x61\x63tion\x12s\n\x0e\x63hanged_fields\x18\x05 \x03(\tBL\x8a\xb5\x18HjFThe fields that differ from the version before, such as `model.model`.R\rchangedFields\x12T\n\x0frestored_number\x18\x06 \x01(\x05\x42+\x8a\xb5\x18\'\x18\x01j#The version that this one restored.R\x0erestoredNumber\x12\x12\n\x04note\x18\x07 \x01(\tR\x04note:\r\x8a\xb5\x18\t\n\x07Version\"\xa8\x01\n\tTextPiece\x12\x37\n\x04kind\x18\x01 \x01(\x0e\x32#.heddle.assistant.v1.TextPiece.KindR\x04kind\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\"N\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n\nKIND_EQUAL\x10\x01\x12\x10\n\x0cKIND_REMOVED\x10\x02\x12\x0e\n\nKIND_ADDED\x10\x03\"\xe8\x05\n\x0f\x46ieldDifference\x12\x14\n\x05\x66ield\x18\x01 \x01(\tR\x05\x66ield\x12\x63\n\x0b\x62\x65\x66ore_json\x18\x02 \x01(\tB=\x8a\xb5\x18\x39\n\x06\x62\x65\x66ore\x10\x05j-The value before; null if the field is added.H\x00R\nbeforeJson\x88\x01\x01\x12\x61\n\nafter_json\x18\x03 \x01(\tB=\x8a\xb5\x18\x39\n\x05\x61\x66ter\x10\x05j.The value after; null if the field is removed.H\x01R\tafterJson\x88\x01\x01\x12\xe2\x01\n\x06pieces\x18\x04 \x03(\x0b\x32\x1e.heddle.assistant.v1.TextPieceB\xa9\x01\x8a\xb5\x18\xa4\x01j\xa1\x01If both values are texts, pieces in the order in which they are read. Equal and removed pieces together are the text before, equal and added ones the text after.R\x06pieces\x12=\n\x04kind\x18\x05 \x01(\x0e\x32).heddle.assistant.v1.FieldDifference.KindR\x04kind\"P\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n\x0cKIND_CHANGED\x10\x01\x12\x0e\n\nKIND_ADDED\x10\x02\x12\x10\n\x0cKIND_REMOVED\x10\x03:b\x8a\xb5\x18^\n\nDifference\x1aPA field that differs. A version that lacks the field has no `before` or `after`.B\x0e\n\x0c_before_jsonB\r\n\x0b_after_json\"|\n\x13ListVersionsRequest\x12\x1d\n\x02id\x18\x01 \x01(\tB\r\xe2\x41\x01\x02\x8a\xb5\x18\x05\x62\x03\"1\"R\x02id\x12!\n\tpage_size\x18\x02 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\xbb\x01\n\x14ListVersionsResponse\x12\x41\n\x08versions\x18\x01 \x03(\x0b\x32%.heddle.assistant.v1.AssistantVersionR\x08versions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken:8\x8a\xb5\x18\x34\n\x0bVersionPage\x1a%A page of versions, the newest first.\"\xab\x01\n\x11GetVersionRequest\x12\x1d\n\x02id\x18\x01 \x01(\tB\r\xe2\x41\x01\x02\x8a\xb5\x18\x05\x62\x03\"1\"R\x02id\x12w\n\x06number\x18\x02 \x01(\x05\x42_\xe2\x41\x01\x02\x8a\xb5\x18W!\x00\x00\x00\x00\x00\x00\xf0?b\x01\x31jIThe number of a version: the end of the ETag that the assistant had then.R\x06number\"\xe3\x01\n\x12GetVersionResponse\x12G\n\x07version\x18\x01 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionB\x06\x8a\xb5\x18\x02\x10\x03R\x07version\x12G\n\x04past\x18\x02 \x01(\x0b\x32\".heddle.assistant.v1.PastAssistantB\x0f\x8a\xb5\x18\x0b\n\tassistantR\x04past:;\x8a\xb5\x18\x37\n\x0cWholeVersion\x1a\'A version with the assistant as it was.\"\x8f\x02\n\rPastAssistant\x12\x44\n\tassistant\x18\x01 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantB\x06\x8a\xb5\x18\x02\x10\x03R\tassistant\x12\x1c\n\tpublished\x18\x02 \x01(\x08R\tpublished\x12\x82\x01\n\x12malformed_metadata\x18\x03 \x01(\tBN\x8a\xb5\x18JjEThe stored text of an imported assistant, if it cannot be understood.\x90\x01\x01H\x00R\x11malformedMetadata\x88\x01\x01\x42\x15\n\x13_malformed_metadata\"\xb8\x02\n\x16\x43ompareVersionsRequest\x12\x1d\n\x02id\x18\x01 \x01(\tB\r\xe2\x41\x01\x02\x8a\xb5\x18\x05\x62\x03\"1\"R\x02id\x12\x88\x01\n\x0b\x66rom_number\x18\x02 \x01(\x05\x42g\xe2\x41\x01\x02\x8a\xb5\x18_\n\x06number!\x00\x00\x00\x00\x00\x00\xf0?b\x01\x31jIThe number of a version: the end of the ETag that the assistant had then.R\nfromNumber\x12t\n\tto_number\x18\x03 \x01(\x05\x42W\xe2\x41\x01\x01\x8a\xb5\x18O\n\x02to!\x00\x00\x00\x00\x00\x00\x00\x00\x31\x00\x00\xc0\xff\xff\xff\xdf\x41j7The number of the version after; by default the newest.R\x08toNumber\"\xc9\x02\n\x17\x43ompareVersionsResponse\x12V\n\x0c\x66rom_version\x18\x01 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionB\x0c\x8a\xb5\x18\x08\n\x06\x62\x65\x66oreR\x0b\x66romVersion\x12Q\n\nto_version\x18\x02 \x01(\x0b\x32%.heddle.assistant.v1.AssistantVersionB\x0b\x8a\xb5\x18\x07\n\x05\x61\x66terR\ttoVersion\x12\x46\n\x0b\x64ifferences\x18\x03 \x03(\x0b\x32$.heddle.assistant.v1.FieldDifferenceR\x0b\x64ifferences:;\x8a\xb5\x18\x37\n\x11VersionComparison\x1a\"What differs between two versions.\"\xc9\x01\n\x15RestoreVersionRequest\x12\x1d\n\x02id\x18\x01 \x01(\tB\r\xe2\x41\x01\x02\x8a\xb5\x18\x05\x62\x03\"1\"R\x02id\x12w\n\x06number\x18\x02 \x01(\x05\x42_\xe2\x41\x01\x02\x8a\xb5\x18W!\x00\x00\x00\x00\x00\x00\xf0?b\x01\x31jIThe number of a version: the end of the ETag that the assistant had then.R\x06number\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag\"\xa7\x02\n\x16RestoreVersionResponse\x12\x44\n\tassistant\x18\x01 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantB\x06\x8a\xb5\x18\x02\x10\x03R\tassistant\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\x12\x1c\n\tpublished\x18\x03 \x01(\x08R\tpublished\x12\x41\n\x08warnings\x18\x04 \x03(\x0b\x32%.google.rpc.BadRequest.FieldViolationR\x08warnings:R\x8a\xb5\x18N\n\x11RestoredAssistant\x1a#An assistant, which can be changed.*\x14{\"read_only\": false}2\xbd\x08\n\x0eVersionService\x12\x88\x02\n\x0cListVersions\x12(.heddle.assistant.v1.ListVersionsRequest\x1a).heddle.assistant.v1.ListVersionsResponse\"\xa2\x01\x90\x02\x01\x92\xb5\x18z\n\nassistants2lList the versions of an assistant, the newest first.\n\nOnly those who may change the assistant may read them.\x82\xd3\xe4\x93\x02\x1b\x12\x19/assistants/{id}/versions\x12\xcd\x01\n\nGetVersion\x12&.heddle.assistant.v1.GetVersionRequest\x1a\'.heddle.assistant.v1.GetVersionResponse\"n\x90\x02\x01\x92\xb5\x18=\n\nassistants\x1a\x02\xa6\x03\x32+Get a version with the assistant as it was.\x82\xd3\xe4\x93\x02$\x12\"/assistants/{id}/versions/{number}\x12\xef\x01\n\x0f\x43ompareVersions\x12+.heddle.assistant.v1.CompareVersionsRequest\x1a,.heddle.assistant.v1.CompareVersionsResponse\"\x80\x01\x90\x02\x01\x92\xb5\x18\x45\n\nassistants\x1a\x02\xa6\x03\x32\x33\x43ompare a version with another one, field by field.\x82\xd3\xe4\x93\x02.\x12,/assistants/{id}/versions/{from_number}/diff\x12\xdd\x02\n\x0eRestoreVersion\x12*.heddle.assistant.v1.RestoreVersionRequest\x1a+.heddle.assistant.v1.RestoreVersionResponse\"\xf1\x01\x88\xb5\x18\x02\x92\xb5\x18\xb6\x01\n\nassistants\x1a\x02\xa6\x03\x32\xa3\x01Make an assistant what it was in a version, as a new version.\n\nIts owner, its quota, who may use it and whether it is published do not change. Faults are warnings.\x82\xd3\xe4\x93\x02,\"*/assistants/{id}/versions/{number}/restoreb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heddle.assistant.v1.versions_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_ASSISTANTVERSION'].fields_by_name['number']._loaded_options = None
+  _globals['_ASSISTANTVERSION'].fields_by_name['number']._serialized_options = b'\212\265\030yjwAscending, perhaps with gaps. The ETag that the assistant had then ends with it: `7-3` is version 3 of the assistant 7.'
+  _globals['_ASSISTANTVERSION'].fields_by_name['save_time']._loaded_options = None
+  _globals['_ASSISTANTVERSION'].fields_by_name['save_time']._serialized_options = b'\212\265\030#j!Seconds since 1970, 0 if unknown.'
+  _globals['_ASSISTANTVERSION'].fields_by_name['author']._loaded_options = None
+  _globals['_ASSISTANTVERSION'].fields_by_name['author']._serialized_options = b'\212\265\030*\030\001j&Who saved it; null if that is unknown.'
+  _globals['_ASSISTANTVERSION'].fields_by_name['changed_fields']._loaded_options = None
+  _globals['_ASSISTANTVERSION'].fields_by_name['changed_fields']._serialized_options = b'\212\265\030HjFThe fields that differ from the version before, such as `model.model`.'
+  _globals['_ASSISTANTVERSION'].fields_by_name['restored_number']._loaded_options = None
+  _globals['_ASSISTANTVERSION'].fields_by_name['restored_number']._serialized_options = b'\212\265\030\'\030\001j#The version that this one restored.'
+  _globals['_ASSISTANTVERSION']._loaded_options = None
+  _globals['_ASSISTANTVERSION']._serialized_options = b'\212\265\030\t\n\007Version'
+  _globals['_FIELDDIFFERENCE'].fields_by_name['before_json']._loaded_options = None
+  _globals['_FIELDDIFFERENCE'].fields_by_name['before_json']._serialized_options = b'\212\265\0309\n\006before\020\005j-The value before; null if the field is added.'
+  _globals['_FIELDDIFFERENCE'].fields_by_name['after_json']._loaded_options = None
+  _globals['_FIELDDIFFERENCE'].fields_by_name['after_json']._serialized_options = b'\212\265\0309\n\005after\020\005j.The value after; null if the field is removed.'
+  _globals['_FIELDDIFFERENCE'].fields_by_name['pieces']._loaded_options = None
+  _globals['_FIELDDIFFERENCE'].fields_by_name['pieces']._serialized_options = b'\212\265\030\244\001j\241\001If both values are texts, pieces in the order in which they are read. Equal and removed pieces together are the text before, equal and added ones the text after.'
+  _globals['_FIELDDIFFERENCE']._loaded_options = None
+  _globals['_FIELDDIFFERENCE']._serialized_options = b'\212\265\030^\n\nDifference\032PA field that differs. A version that lacks the field has no `before` or `after`.'
   _globals['_LISTVERSIONSREQUEST'].fields_by_name['id']._loaded_options = None
-  _globals['_LISTVERSIONSREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002'
+  _globals['_LISTVERSIONSREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002\212\265\030\005b\003\"1\"'
   _globals['_LISTVERSIONSREQUEST'].fields_by_name['page_size']._loaded_options = None
   _globals['_LISTVERSIONSREQUEST'].fields_by_name['page_size']._serialized_options = b'\342A\001\001'
   _globals['_LISTVERSIONSREQUEST'].fields_by_name['page_token']._loaded_options = None
   _globals['_LISTVERSIONSREQUEST'].fields_by_name['page_token']._serialized_options = b'\342A\001\001'
+  _globals['_LISTVERSIONSRESPONSE']._loaded_options = None
+  _globals['_LISTVERSIONSRESPONSE']._serialized_options = b'\212\265\0304\n\013VersionPage\032%A page of versions, the newest first.'
   _globals['_GETVERSIONREQUEST'].fields_by_name['id']._loaded_options = None
-  _globals['_GETVERSIONREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002'
+  _globals['_GETVERSIONREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002\212\265\030\005b\003\"1\"'
   _globals['_GETVERSIONREQUEST'].fields_by_name['number']._loaded_options = None
-  _globals['_GETVERSIONREQUEST'].fields_by_name['number']._serialized_options = b'\342A\001\002'
+  _globals['_GETVERSIONREQUEST'].fields_by_name['number']._serialized_options = b'\342A\001\002\212\265\030W!\000\000\000\000\000\000\360?b\0011jIThe number of a version: the end of the ETag that the assistant had then.'
+  _globals['_GETVERSIONRESPONSE'].fields_by_name['version']._loaded_options = None
+  _globals['_GETVERSIONRESPONSE'].fields_by_name['version']._serialized_options = b'\212\265\030\002\020\003'
+  _globals['_GETVERSIONRESPONSE'].fields_by_name['past']._loaded_options = None
+  _globals['_GETVERSIONRESPONSE'].fields_by_name['past']._serialized_options = b'\212\265\030\013\n\tassistant'
+  _globals['_GETVERSIONRESPONSE']._loaded_options = None
+  _globals['_GETVERSIONRESPONSE']._serialized_options = b'\212\265\0307\n\014WholeVersion\032\'A version with the assistant as it was.'
+  _globals['_PASTASSISTANT'].fields_by_name['assistant']._loaded_options = None
+  _globals['_PASTASSISTANT'].fields_by_name['assistant']._serialized_options = b'\212\265\030\002\020\003'
+  _globals['_PASTASSISTANT'].fields_by_name['malformed_metadata']._loaded_options = None
+  _globals['_PASTASSISTANT'].fields_by_name['malformed_metadata']._serialized_options = b'\212\265\030JjEThe stored text of an imported assistant, if it cannot be understood.\220\001\001'
   _globals['_COMPAREVERSIONSREQUEST'].fields_by_name['id']._loaded_options = None
-  _globals['_COMPAREVERSIONSREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002'
+  _globals['_COMPAREVERSIONSREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002\212\265\030\005b\003\"1\"'
   _globals['_COMPAREVERSIONSREQUEST'].fields_by_name['from_number']._loaded_options = None
-  _globals['_COMPAREVERSIONSREQUEST'].fields_by_name['from_number']._serialized_options = b'\342A\001\002'
+  _globals['_COMPAREVERSIONSREQUEST'].fields_by_name['from_number']._serialized_options = b'\342A\001\002\212\265\030_\n\006number!\000\000\000\000\000\000\360?b\0011jIThe number of a version: the end of the ETag that the assistant had then.'
   _globals['_COMPAREVERSIONSREQUEST'].fields_by_name['to_number']._loaded_options = None
-  _globals['_COMPAREVERSIONSREQUEST'].fields_by_name['to_number']._serialized_options = b'\342A\001\001'
+  _globals['_COMPAREVERSIONSREQUEST'].fields_by_name['to_number']._serialized_options = b'\342A\001\001\212\265\030O\n\002to!\000\000\000\000\000\000\000\0001\000\000\300\377\377\377\337Aj7The number of the version after; by default the newest.'
+  _globals['_COMPAREVERSIONSRESPONSE'].fields_by_name['from_version']._loaded_options = None
+  _globals['_COMPAREVERSIONSRESPONSE'].fields_by_name['from_version']._serialized_options = b'\212\265\030\010\n\006before'
+  _globals['_COMPAREVERSIONSRESPONSE'].fields_by_name['to_version']._loaded_options = None
+  _globals['_COMPAREVERSIONSRESPONSE'].fields_by_name['to_version']._serialized_options = b'\212\265\030\007\n\005after'
+  _globals['_COMPAREVERSIONSRESPONSE']._loaded_options = None
+  _globals['_COMPAREVERSIONSRESPONSE']._serialized_options = b'\212\265\0307\n\021VersionComparison\032\"What differs between two versions.'
   _globals['_RESTOREVERSIONREQUEST'].fields_by_name['id']._loaded_options = None
-  _globals['_RESTOREVERSIONREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002'
+  _globals['_RESTOREVERSIONREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002\212\265\030\005b\003\"1\"'
   _globals['_RESTOREVERSIONREQUEST'].fields_by_name['number']._loaded_options = None
-  _globals['_RESTOREVERSIONREQUEST'].fields_by_name['number']._serialized_options = b'\342A\001\002'
+  _globals['_RESTOREVERSIONREQUEST'].fields_by_name['number']._serialized_options = b'\342A\001\002\212\265\030W!\000\000\000\000\000\000\360?b\0011jIThe number of a version: the end of the ETag that the assistant had then.'
   _globals['_RESTOREVERSIONREQUEST'].fields_by_name['etag']._loaded_options = None
   _globals['_RESTOREVERSIONREQUEST'].fields_by_name['etag']._serialized_options = b'\342A\001\001'
+  _globals['_RESTOREVERSIONRESPONSE'].fields_by_name['assistant']._loaded_options = None
+  _globals['_RESTOREVERSIONRESPONSE'].fields_by_name['assistant']._serialized_options = b'\212\265\030\002\020\003'
+  _globals['_RESTOREVERSIONRESPONSE']._loaded_options = None
+  _globals['_RESTOREVERSIONRESPONSE']._serialized_options = b'\212\265\030N\n\021RestoredAssistant\032#An assistant, which can be changed.*\024{\"read_only\": false}'
   _globals['_VERSIONSERVICE'].methods_by_name['ListVersions']._loaded_options = None
-  _globals['_VERSIONSERVICE'].methods_by_name['ListVersions']._serialized_options = b'\220\002\001'
+  _globals['_VERSIONSERVICE'].methods_by_name['ListVersions']._serialized_options = b'\220\002\001\222\265\030z\n\nassistants2lList the versions of an assistant, the newest first.\n\nOnly those who may change the assistant may read them.\202\323\344\223\002\033\022\031/assistants/{id}/versions'
   _globals['_VERSIONSERVICE'].methods_by_name['GetVersion']._loaded_options = None
-  _globals['_VERSIONSERVICE'].methods_by_name['GetVersion']._serialized_options = b'\220\002\001'
+  _globals['_VERSIONSERVICE'].methods_by_name['GetVersion']._serialized_options = b'\220\002\001\222\265\030=\n\nassistants\032\002\246\0032+Get a version with the assistant as it was.\202\323\344\223\002$\022\"/assistants/{id}/versions/{number}'
   _globals['_VERSIONSERVICE'].methods_by_name['CompareVersions']._loaded_options = None
-  _globals['_VERSIONSERVICE'].methods_by_name['CompareVersions']._serialized_options = b'\220\002\001'
+  _globals['_VERSIONSERVICE'].methods_by_name['CompareVersions']._serialized_options = b'\220\002\001\222\265\030E\n\nassistants\032\002\246\00323Compare a version with another one, field by field.\202\323\344\223\002.\022,/assistants/{id}/versions/{from_number}/diff'
   _globals['_VERSIONSERVICE'].methods_by_name['RestoreVersion']._loaded_options = None
-  _globals['_VERSIONSERVICE'].methods_by_name['RestoreVersion']._serialized_options = b'\210\265\030\002'
-  _globals['_ASSISTANTVERSION']._serialized_start=222
-  _globals['_ASSISTANTVERSION']._serialized_end=469
-  _globals['_TEXTPIECE']._serialized_start=472
-  _globals['_TEXTPIECE']._serialized_end=640
-  _globals['_TEXTPIECE_KIND']._serialized_start=562
-  _globals['_TEXTPIECE_KIND']._serialized_end=640
-  _globals['_FIELDDIFFERENCE']._serialized_start=643
-  _globals['_FIELDDIFFERENCE']._serialized_end=843
-  _globals['_LISTVERSIONSREQUEST']._serialized_start=845
-  _globals['_LISTVERSIONSREQUEST']._serialized_end=960
-  _globals['_LISTVERSIONSRESPONSE']._serialized_start=963
-  _globals['_LISTVERSIONSRESPONSE']._serialized_end=1092
-  _globals['_GETVERSIONREQUEST']._serialized_start=1094
-  _globals['_GETVERSIONREQUEST']._serialized_end=1165
-  _globals['_GETVERSIONRESPONSE']._serialized_start=1168
-  _globals['_GETVERSIONRESPONSE']._serialized_end=1420
-  _globals['_COMPAREVERSIONSREQUEST']._serialized_start=1422
-  _globals['_COMPAREVERSIONSREQUEST']._serialized_end=1542
-  _globals['_COMPAREVERSIONSRESPONSE']._serialized_start=1545
-  _globals['_COMPAREVERSIONSRESPONSE']._serialized_end=1786
-  _globals['_RESTOREVERSIONREQUEST']._serialized_start=1788
-  _globals['_RESTOREVERSIONREQUEST']._serialized_end=1889
-  _globals['_RESTOREVERSIONRESPONSE']._serialized_start=1892
-  _globals['_RESTOREVERSIONRESPONSE']._serialized_end=2095
-  _globals['_VERSIONSERVICE']._serialized_start=2098
-  _globals['_VERSIONSERVICE']._serialized_end=2548
+  _globals['_VERSIONSERVICE'].methods_by_name['RestoreVersion']._serialized_options = b'\210\265\030\002\222\265\030\266\001\n\nassistants\032\002\246\0032\243\001Make an assistant what it was in a version, as a new version.\n\nIts owner, its quota, who may use it and whether it is published do not change. Faults are warnings.\202\323\344\223\002,\"*/assistants/{id}/versions/{number}/restore'
+  _globals['_ASSISTANTVERSION']._serialized_start=279
+  _globals['_ASSISTANTVERSION']._serialized_end=881
+  _globals['_TEXTPIECE']._serialized_start=884
+  _globals['_TEXTPIECE']._serialized_end=1052
+  _globals['_TEXTPIECE_KIND']._serialized_start=974
+  _globals['_TEXTPIECE_KIND']._serialized_end=1052
+  _globals['_FIELDDIFFERENCE']._serialized_start=1055
+  _globals['_FIELDDIFFERENCE']._serialized_end=1799
+  _globals['_FIELDDIFFERENCE_KIND']._serialized_start=1588
+  _globals['_FIELDDIFFERENCE_KIND']._serialized_end=1668
+  _globals['_LISTVERSIONSREQUEST']._serialized_start=1801
+  _globals['_LISTVERSIONSREQUEST']._serialized_end=1925
+  _globals['_LISTVERSIONSRESPONSE']._serialized_start=1928
+  _globals['_LISTVERSIONSRESPONSE']._serialized_end=2115
+  _globals['_GETVERSIONREQUEST']._serialized_start=2118
+  _globals['_GETVERSIONREQUEST']._serialized_end=2289
+  _globals['_GETVERSIONRESPONSE']._serialized_start=2292
+  _globals['_GETVERSIONRESPONSE']._serialized_end=2519
+  _globals['_PASTASSISTANT']._serialized_start=2522
+  _globals['_PASTASSISTANT']._serialized_end=2793
+  _globals['_COMPAREVERSIONSREQUEST']._serialized_start=2796
+  _globals['_COMPAREVERSIONSREQUEST']._serialized_end=3108
+  _globals['_COMPAREVERSIONSRESPONSE']._serialized_start=3111
+  _globals['_COMPAREVERSIONSRESPONSE']._serialized_end=3440
+  _globals['_RESTOREVERSIONREQUEST']._serialized_start=3443
+  _globals['_RESTOREVERSIONREQUEST']._serialized_end=3644
+  _globals['_RESTOREVERSIONRESPONSE']._serialized_start=3647
+  _globals['_RESTOREVERSIONRESPONSE']._serialized_end=3942
+  _globals['_VERSIONSERVICE']._serialized_start=3945
+  _globals['_VERSIONSERVICE']._serialized_end=5030
 # @@protoc_insertion_point(module_scope)

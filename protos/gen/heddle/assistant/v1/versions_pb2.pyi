@@ -141,10 +141,38 @@ class FieldDifference(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    class _Kind:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[FieldDifference._Kind.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        KIND_UNSPECIFIED: FieldDifference._Kind.ValueType  # 0
+        """Never sent."""
+        KIND_CHANGED: FieldDifference._Kind.ValueType  # 1
+        """Both versions have it."""
+        KIND_ADDED: FieldDifference._Kind.ValueType  # 2
+        """Only the version after has it."""
+        KIND_REMOVED: FieldDifference._Kind.ValueType  # 3
+        """Only the version before has it."""
+
+    class Kind(_Kind, metaclass=_KindEnumTypeWrapper):
+        """How a field differs."""
+
+    KIND_UNSPECIFIED: FieldDifference.Kind.ValueType  # 0
+    """Never sent."""
+    KIND_CHANGED: FieldDifference.Kind.ValueType  # 1
+    """Both versions have it."""
+    KIND_ADDED: FieldDifference.Kind.ValueType  # 2
+    """Only the version after has it."""
+    KIND_REMOVED: FieldDifference.Kind.ValueType  # 3
+    """Only the version before has it."""
+
     FIELD_FIELD_NUMBER: _builtins.int
     BEFORE_JSON_FIELD_NUMBER: _builtins.int
     AFTER_JSON_FIELD_NUMBER: _builtins.int
     PIECES_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
     field: _builtins.str
     """The path in the JSON form of an assistant, for example `tools[1].config.top_k`. Tools are
     matched by their `id`; the index is that of the version after, or of the version before if only
@@ -154,6 +182,8 @@ class FieldDifference(_message.Message):
     """The value before as JSON. Not set if the version before lacks the field."""
     after_json: _builtins.str
     """The value after, likewise."""
+    kind: Global___FieldDifference.Kind.ValueType
+    """Which of the versions have it."""
     @_builtins.property
     def pieces(self) -> _containers.RepeatedCompositeFieldContainer[Global___TextPiece]:
         """If both values are texts: pieces in the order in which they are read. The equal and the removed
@@ -169,10 +199,11 @@ class FieldDifference(_message.Message):
         before_json: _builtins.str | None = ...,
         after_json: _builtins.str | None = ...,
         pieces: _abc.Iterable[Global___TextPiece] | None = ...,
+        kind: Global___FieldDifference.Kind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_after_json", b"_after_json", "_before_json", b"_before_json", "after_json", b"after_json", "before_json", b"before_json"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_json", b"_after_json", "_before_json", b"_before_json", "after_json", b"after_json", "before_json", b"before_json", "field", b"field", "pieces", b"pieces"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_json", b"_after_json", "_before_json", b"_before_json", "after_json", b"after_json", "before_json", b"before_json", "field", b"field", "kind", b"kind", "pieces", b"pieces"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after_json: _TypeAlias = _typing.Literal["after_json"]  # noqa: Y015
     _WhichOneofArgType__after_json: _TypeAlias = _typing.Literal["_after_json", b"_after_json"]  # noqa: Y015
@@ -276,6 +307,35 @@ class GetVersionResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     VERSION_FIELD_NUMBER: _builtins.int
+    PAST_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def version(self) -> Global___AssistantVersion:
+        """The version."""
+
+    @_builtins.property
+    def past(self) -> Global___PastAssistant:
+        """The assistant as it was."""
+
+    def __init__(
+        self,
+        *,
+        version: Global___AssistantVersion | None = ...,
+        past: Global___PastAssistant | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["past", b"past", "version", b"version"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["past", b"past", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetVersionResponse: _TypeAlias = GetVersionResponse  # noqa: Y015
+
+@_typing.final
+class PastAssistant(_message.Message):
+    """An assistant as it was in a version."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
     ASSISTANT_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
     MALFORMED_METADATA_FIELD_NUMBER: _builtins.int
@@ -284,30 +344,25 @@ class GetVersionResponse(_message.Message):
     malformed_metadata: _builtins.str
     """As of `GetAssistantResponse`."""
     @_builtins.property
-    def version(self) -> Global___AssistantVersion:
-        """The version."""
-
-    @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
-        """The assistant as it was."""
+        """The assistant."""
 
     def __init__(
         self,
         *,
-        version: Global___AssistantVersion | None = ...,
         assistant: _assistant_pb2.Assistant | None = ...,
         published: _builtins.bool = ...,
         malformed_metadata: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "malformed_metadata", b"malformed_metadata", "version", b"version"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "malformed_metadata", b"malformed_metadata"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "malformed_metadata", b"malformed_metadata", "published", b"published", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata", "assistant", b"assistant", "malformed_metadata", b"malformed_metadata", "published", b"published"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__malformed_metadata: _TypeAlias = _typing.Literal["malformed_metadata"]  # noqa: Y015
     _WhichOneofArgType__malformed_metadata: _TypeAlias = _typing.Literal["_malformed_metadata", b"_malformed_metadata"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__malformed_metadata) -> _WhichOneofReturnType__malformed_metadata | None: ...
 
-Global___GetVersionResponse: _TypeAlias = GetVersionResponse  # noqa: Y015
+Global___PastAssistant: _TypeAlias = PastAssistant  # noqa: Y015
 
 @_typing.final
 class CompareVersionsRequest(_message.Message):

@@ -37,6 +37,12 @@ class _FormEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Form.ValueType],
     """The members of the message are members of the object that has the field."""
     FORM_MICROS: _Form.ValueType  # 4
     """Millionths, as a number."""
+    FORM_JSON: _Form.ValueType  # 5
+    """The text of any JSON value, as that value; null if the field is not set."""
+    FORM_NOT: _Form.ValueType  # 6
+    """The opposite of a truth value."""
+    FORM_IDENTIFIER: _Form.ValueType  # 7
+    """A text, in requests also a whole number."""
 
 class Form(_Form, metaclass=_FormEnumTypeWrapper):
     """How a value is written."""
@@ -51,6 +57,12 @@ FORM_INLINE: Form.ValueType  # 3
 """The members of the message are members of the object that has the field."""
 FORM_MICROS: Form.ValueType  # 4
 """Millionths, as a number."""
+FORM_JSON: Form.ValueType  # 5
+"""The text of any JSON value, as that value; null if the field is not set."""
+FORM_NOT: Form.ValueType  # 6
+"""The opposite of a truth value."""
+FORM_IDENTIFIER: Form.ValueType  # 7
+"""A text, in requests also a whole number."""
 Global___Form: _TypeAlias = Form  # noqa: Y015
 
 @_typing.final
@@ -112,22 +124,30 @@ class Schema(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     EXAMPLE_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
+    NULLS_FIELD_NUMBER: _builtins.int
+    CONSTANTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The name in `/openapi.json`. If empty, that of the message. Bodies have `Body` behind it."""
     example: _builtins.str
     """An example of a body, as JSON."""
     description: _builtins.str
     """What the object is, if the comment of the message is not for clients."""
+    nulls: _builtins.bool
+    """Whether null counts as absent in requests."""
+    constants: _builtins.str
+    """Members that all objects have with the same values, as JSON."""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         example: _builtins.str = ...,
         description: _builtins.str = ...,
+        nulls: _builtins.bool = ...,
+        constants: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "example", b"example", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["constants", b"constants", "description", b"description", "example", b"example", "name", b"name", "nulls", b"nulls"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -156,6 +176,8 @@ class Member(_message.Message):
     WITHOUT_NAME_FIELD_NUMBER: _builtins.int
     DESCRIBED_BY_FIELD_NUMBER: _builtins.int
     REQUIRED_FIELD_NUMBER: _builtins.int
+    SPARSE_FIELD_NUMBER: _builtins.int
+    MAX_ITEMS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The name, if it is not that of the field."""
     form: Global___Form.ValueType
@@ -175,7 +197,9 @@ class Member(_message.Message):
     pattern: _builtins.str
     """A regular expression of the text, or of the names of a map."""
     fallback: _builtins.str
-    """The value of a member that a request lacks, as JSON, if it is not that of the type."""
+    """The value of a member that a request lacks, as JSON, if it is not that of the type. In a
+    response, the value of an unknown value of an enumeration.
+    """
     example: _builtins.str
     """An example, as JSON."""
     description: _builtins.str
@@ -186,6 +210,10 @@ class Member(_message.Message):
     """The full name of the message that describes JSON text. The service checks it."""
     required: _builtins.bool
     """Whether a request must have the member, although the service can do without."""
+    sparse: _builtins.bool
+    """Whether a response lacks the member if the field is not set."""
+    max_items: _builtins.int
+    """The largest number of items."""
     @_builtins.property
     def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The texts that are allowed."""
@@ -214,10 +242,12 @@ class Member(_message.Message):
         without_name: _builtins.str = ...,
         described_by: _builtins.str = ...,
         required: _builtins.bool = ...,
+        sparse: _builtins.bool = ...,
+        max_items: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_above", b"_above", "_maximum", b"_maximum", "_minimum", b"_minimum", "above", b"above", "maximum", b"maximum", "minimum", b"minimum"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_above", b"_above", "_maximum", b"_maximum", "_minimum", b"_minimum", "above", b"above", "described_by", b"described_by", "description", b"description", "example", b"example", "fallback", b"fallback", "form", b"form", "max_length", b"max_length", "maximum", b"maximum", "min_length", b"min_length", "minimum", b"minimum", "name", b"name", "nullable", b"nullable", "pattern", b"pattern", "required", b"required", "without", b"without", "without_name", b"without_name", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_above", b"_above", "_maximum", b"_maximum", "_minimum", b"_minimum", "above", b"above", "described_by", b"described_by", "description", b"description", "example", b"example", "fallback", b"fallback", "form", b"form", "max_items", b"max_items", "max_length", b"max_length", "maximum", b"maximum", "min_length", b"min_length", "minimum", b"minimum", "name", b"name", "nullable", b"nullable", "pattern", b"pattern", "required", b"required", "sparse", b"sparse", "without", b"without", "without_name", b"without_name", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__above: _TypeAlias = _typing.Literal["above"]  # noqa: Y015
     _WhichOneofArgType__above: _TypeAlias = _typing.Literal["_above", b"_above"]  # noqa: Y015

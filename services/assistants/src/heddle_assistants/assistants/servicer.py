@@ -202,7 +202,9 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
 
         action = "publish" if request.published else "unpublish"
         row = await self._writer.change(request.id, caller().identity, "", publish, action=action)
-        return pb.PublishAssistantResponse(etag=row.etag)
+        return pb.PublishAssistantResponse(
+            etag=row.etag, id=request.id, published=request.published
+        )
 
     async def ListUsedFiles(
         self, request: pb.ListUsedFilesRequest, context: Context

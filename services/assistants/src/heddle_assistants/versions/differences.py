@@ -83,8 +83,14 @@ def _of_tools(
 
 def _message(field: str, before: object, after: object) -> pb.FieldDifference:
     are_texts = isinstance(before, str) and isinstance(after, str)
+    kind = pb.FieldDifference.KIND_CHANGED
+    if before is _ABSENT:
+        kind = pb.FieldDifference.KIND_ADDED
+    elif after is _ABSENT:
+        kind = pb.FieldDifference.KIND_REMOVED
     return pb.FieldDifference(
         field=field,
+        kind=kind,
         before_json=_json(before),
         after_json=_json(after),
         pieces=text_pieces(before, after) if are_texts else (),  # type: ignore[arg-type] # texts

@@ -54,16 +54,16 @@ class VersionServicer(pb_grpc.VersionServiceServicer):
         """Return one version."""
         version = await self._version(request.id, request.number)
         row = version.row
-        response = pb.GetVersionResponse(version=version.message, published=row.published)
+        past = pb.PastAssistant(published=row.published)
         try:
             document = convert_row(row.id, row.metadata, row.legacy).metadata
         except MalformedAssistantError as error:
             known = malformed(row, error)
-            response.assistant.CopyFrom(known.assistant)
-            response.malformed_metadata = known.malformed_metadata
+            past.assistant.CopyFrom(known.assistant)
+            past.malformed_metadata = known.malformed_metadata
         else:
-            response.assistant.CopyFrom(contract(Stored(row, document)))
-        return response
+            past.assistant.CopyFrom(contract(Stored(row, document)))
+        return pb.GetVersionResponse(version=version.message, past=past)
 
     async def CompareVersions(
         self, request: pb.CompareVersionsRequest, context: Context
