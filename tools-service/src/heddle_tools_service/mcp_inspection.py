@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from heddle_tools_service.capabilities.remote_servers import (
     RemoteServers,
-    RemoteSession,
     RemoteTool,
 )
 from heddle_tools_service.contract.descriptions import EFFECTS
@@ -55,7 +54,7 @@ class McpInspection:
         config = _config(request, pins)
         servers = self._servers(Assistant(organization=request.organization))
         try:
-            tools = await servers.use(config.server(remaining), _tools)
+            tools = await servers.use(config.server(remaining), lambda session: session.tools())
         except ToolError as error:
             raise failure(MCP, error) from error
         # In a thread: the schemas of a stranger may take a second.
@@ -86,10 +85,6 @@ def _config(request: pb.InspectMcpServerRequest, pins: Mapping[str, str]) -> Mcp
             for each in model_violations(error, _REQUEST)
         ]
         raise InvalidRequestError("The request names no server.", violations) from None
-
-
-async def _tools(session: RemoteSession) -> Sequence[RemoteTool]:
-    return await session.tools()
 
 
 def _compared(tools: Sequence[RemoteTool], pins: Mapping[str, str]) -> list[pb.InspectedMcpTool]:

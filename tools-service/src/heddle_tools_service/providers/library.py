@@ -8,7 +8,8 @@ import httpx
 from heddle_runtime.http import remote_json
 
 from heddle_tools_service.capabilities.files import FileText
-from heddle_tools_service.sdk import ToolError, ToolUnavailableError
+from heddle_tools_service.providers.remote import tool_errors
+from heddle_tools_service.sdk import ToolError
 
 PREFIX = "library:"
 """Begins the path of a document: `library:<library>/<item>`."""
@@ -49,7 +50,8 @@ class LibraryServer:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         parameters = {"format": "markdown"}
         request = self.http.build_request("GET", address, params=parameters, headers=headers)
-        status, body = await self._exchange(request)
+        with tool_errors():
+            status, body = await remote_json.exchange(self.http, request, _SERVER)
         if status == HTTPStatus.NOT_FOUND:
             raise ToolError("The library has no such document")
         if status >= HTTPStatus.BAD_REQUEST:
@@ -58,14 +60,6 @@ class LibraryServer:
         if not text.strip():
             raise ToolError("The document of the library is empty")
         return FileText(path, text[:max_chars], truncated=len(text) > max_chars)
-
-    async def _exchange(self, request: httpx.Request) -> tuple[int, bytes]:
-        try:
-            return await remote_json.exchange(self.http, request, _SERVER)
-        except remote_json.RemoteUnavailableError as error:
-            raise ToolUnavailableError(str(error)) from error
-        except remote_json.RemoteError as error:
-            raise ToolError(str(error)) from error
 
 
 def _is_identifier(text: str) -> bool:

@@ -1,13 +1,12 @@
 """Offers models the tools of an MCP server, as far as the assistant's author has accepted them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from heddle_tools_service.capabilities.remote_servers import (
     RemoteAnswer,
     RemoteServers,
     RemoteSession,
-    RemoteTool,
 )
 from heddle_tools_service.sdk import (
     CalledFunction,
@@ -36,7 +35,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> FunctionOffer:
     """Return the tools of the server that a model may call, and those that are held back."""
     config = call.config
-    tools = await servers.use(config.server(call.seconds), _tools)
+    tools = await servers.use(config.server(call.seconds), lambda session: session.tools())
     function_names = names(config.tools)
     functions: list[Function] = []
     held_back = [
@@ -101,10 +100,6 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
             diagnosis=text[:_MAX_FAILURE_CHARS],
         )
     return ToolResult(text, name=called.name)
-
-
-async def _tools(session: RemoteSession) -> Sequence[RemoteTool]:
-    return await session.tools()
 
 
 def _check(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:

@@ -68,9 +68,8 @@ async def _ask(
         raise
 
 
-def unread(errors: Iterable[pb.CollectionError]) -> tuple[FailedSearch, ...]:
+def unread(
+    errors: Iterable[pb.CollectionError], failure: str = "Collection {!r} was not asked"
+) -> tuple[FailedSearch, ...]:
     """Return the collections that a call did not read, as tools report them."""
-    return tuple(
-        failed_search(each.collection, each.error, "Collection {!r} was not asked")
-        for each in errors
-    )
+    return tuple(failed_search(each.collection, each.error, failure) for each in errors)

@@ -12,6 +12,7 @@ from heddle_tools_service.providers.knowledge.client import (
     KnowledgeClient,
     failed_search,
 )
+from heddle_tools_service.providers.knowledge.documents import unread
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 NO_PAGE = "There is no such page among those that this assistant may see."
@@ -46,10 +47,7 @@ class PageSearch:
             )
         return PageMatches(
             tuple(_page(page, page.score) for page in response.pages),
-            tuple(
-                failed_search(each.collection, each.error, _NOT_SEARCHED)
-                for each in response.errors
-            ),
+            unread(response.errors, _NOT_SEARCHED),
             response.model,
             response.visual,
         )

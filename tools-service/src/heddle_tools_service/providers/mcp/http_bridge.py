@@ -12,9 +12,10 @@ import httpx2
 from heddle_runtime.contract.json_text import MAX_VALUES, values_in
 from heddle_runtime.contract.unicode_text import valid_json
 from heddle_runtime.http.egress import SETTING, ForbiddenAddressError
+from heddle_runtime.http.remote_json import refuse_compressed, request_uncompressed
 from heddle_runtime.telemetry import spans
 
-from heddle_tools_service.providers.remote import refuse_compressed, request_uncompressed
+from heddle_tools_service.providers.remote import tool_errors
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 MAX_TRAFFIC_BYTES = 4 * 1024 * 1024
@@ -73,7 +74,8 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             self.failure = self._refusal(response.status_code)
             self.session_id = response.headers.get(_SESSION_ID, self.session_id)
         try:
-            refuse_compressed(response, self._who)
+            with tool_errors():
+                refuse_compressed(response, self._who)
         except ToolError as error:
             await response.aclose()
             self.failure = error

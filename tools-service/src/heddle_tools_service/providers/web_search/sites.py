@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+from heddle_runtime.http.remote_json import reason_in
 
 from heddle_tools_service.capabilities.web_search import WebAnswer, WebResult
-from heddle_tools_service.providers.remote import fetch, reason_in
+from heddle_tools_service.providers.remote import fetch
 from heddle_tools_service.sdk import ToolError
 
 _MAX_SNIPPET_CHARS = 2_000
