@@ -63,11 +63,10 @@ from heddle_tools_service.settings import NO_SERVICE, ToolsSettings
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workers.capability_calls import served
 from heddle_tools_service.workers.confinement import missing
-from heddle_tools_service.workers.loading import PluginOptions, load_plugins
+from heddle_tools_service.workers.loading import load_plugins
 
 FILES = files_pb2.DESCRIPTOR.services_by_name["FileService"]
 KNOWLEDGE = knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"]
-_MEGABYTE = 1024 * 1024
 CONNECTOR = connector_pb2.DESCRIPTOR.services_by_name["ConnectorService"]
 __all__ = ["NO_SERVICE", "ToolsSettings", "app"]
 
@@ -213,18 +212,8 @@ async def _registry(
         )
         raise NotSetUpError(message)
     plugins = builtin(capabilities, settings.disabled)
-    options = PluginOptions(
-        folder=settings.plugins_dir,
-        memory_bytes=settings.plugin_memory_mb * _MEGABYTE,
-        threads=settings.threads_per_tool,
-        timeout=settings.tool_timeout_seconds,
-        hashes=settings.plugin_hashes,
-        disabled=settings.disabled,
-        http_seconds=settings.http_timeout,
-        environment=settings.plugin_environment,
-    )
     providers = served(capabilities.providers, http, model)
-    async with load_plugins(plugins, ENTRY_POINTS, options, providers):
+    async with load_plugins(plugins, ENTRY_POINTS, settings, providers):
         yield Registry(plugins, settings.disabled)
 
 

@@ -3,10 +3,8 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -16,6 +14,7 @@ from heddle_runtime.errors import HeddleError
 from heddle_runtime.serving.plugins import Plugins, check_folder, is_mounted, sources
 
 from heddle_tools_service.definitions.capability_injection import Provider
+from heddle_tools_service.settings import ToolsSettings
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.confinement import missing
 from heddle_tools_service.workers.forking import forks
@@ -25,48 +24,27 @@ from heddle_tools_service.workers.tools import PluginTool
 
 log = structlog.get_logger(__name__)
 _AT_ONCE = 4
+_MEGABYTE = 1024 * 1024
 _MAX_DESCRIPTION_BYTES = 500_000
 _MAX_PROBLEMS = 10
 _MAX_PROBLEM_CHARS = 2_000
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
-@dataclass(frozen=True, slots=True)
-class PluginOptions:
-    """Options for loading and running plugins."""
-
-    folder: Path | None
-    """The mounted folder."""
-    memory_bytes: int
-    """The memory that the process of a plugin may allocate."""
-    threads: int
-    """Calls at once of a tool that is not async."""
-    timeout: float
-    """Seconds that a tool may take if its invocation sets no timeout."""
-    hashes: Mapping[str, str] = field(default_factory=dict)
-    """The SHA-256 that each mounted file must have; empty: any."""
-    disabled: Collection[str] = ()
-    """The names of tools that the operator has switched off."""
-    http_seconds: float = 10.0
-    """The time limit of another server's answer to a tool."""
-    environment: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The environment variables that each plugin may read, by its file or distribution."""
-
-
 @asynccontextmanager
 async def load_plugins(
-    plugins: Plugins[Any], group: str, options: PluginOptions, providers: Mapping[str, Provider]
+    plugins: Plugins[Any], group: str, settings: ToolsSettings, providers: Mapping[str, Provider]
 ) -> AsyncGenerator[None]:
     """Add the tools of all plugins to `plugins`. Their processes end on leaving.
 
     Args:
         plugins: The tools of Heddle. Changed in place.
         group: The entry-point group of installed distributions.
-        options: How plugins are loaded and run.
+        settings: The settings of the tool service.
         providers: The providers of capabilities that plugins can call, by name.
     """
-    check_folder(options.folder, plugins)
-    known = [_source(each, options) for each in sources(group, options.folder)]
+    check_folder(settings.plugins_dir, plugins)
+    known = [_source(each, settings) for each in sources(group, settings.plugins_dir)]
     if not known:
         yield
         return
@@ -77,19 +55,24 @@ async def load_plugins(
         )
         plugins.report("sandbox", message, "plugins are not confined completely")
     async with AsyncExitStack() as resources:
-        started = await resources.enter_async_context(forks(options.memory_bytes))
+        started = await resources.enter_async_context(forks(settings.plugin_memory_mb * _MEGABYTE))
         log.info("plugins run in processes", control_groups=started.groups.controllers)
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def load(source: frames.PluginSource) -> tuple[PluginSupervisor, frames.Loaded]:
             message = frames.Load(
-                *(source, sorted(options.disabled), options.threads, options.timeout),
-                *(sorted(providers), options.http_seconds),
+                *(
+                    source,
+                    sorted(settings.disabled),
+                    settings.threads_per_tool,
+                    settings.tool_timeout_seconds,
+                ),
+                *(sorted(providers), settings.http_timeout),
             )
-            supervisor = PluginSupervisor(started, message, _environment(source, options))
+            supervisor = PluginSupervisor(started, message, _environment(source, settings))
             resources.push_async_callback(supervisor.close)
             async with limit:
-                return supervisor, await _load(supervisor, options)
+                return supervisor, await _load(supervisor, settings)
 
         outcomes = await asyncio.gather(*map(load, known), return_exceptions=True)
         for source, outcome in zip(known, outcomes, strict=True):
@@ -105,14 +88,14 @@ async def load_plugins(
                 except _PluginError as error:
                     plugins.report(source.origin, str(error))
                     continue
-                disabled = tool.name in options.disabled
+                disabled = tool.name in settings.disabled
                 added = PluginTool(tool, supervisor, providers, disabled=disabled)
                 plugins.add(added, source.origin)
         yield
 
 
-def _environment(source: frames.PluginSource, options: PluginOptions) -> dict[str, str]:
-    names = options.environment.get(source.origin.partition(":")[2], ())
+def _environment(source: frames.PluginSource, settings: ToolsSettings) -> dict[str, str]:
+    names = settings.plugin_environment.get(source.origin.partition(":")[2], ())
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
@@ -120,19 +103,21 @@ class _PluginError(Exception):
     """Why a plugin is skipped."""
 
 
-def _source(known: tuple[str, str], options: PluginOptions) -> frames.PluginSource:
+def _source(known: tuple[str, str], settings: ToolsSettings) -> frames.PluginSource:
     origin, target = known
     # Absolute: the process of a plugin has another working folder.
-    folder = str(options.folder.resolve()) if options.folder and is_mounted(origin) else ""
+    folder = (
+        str(settings.plugins_dir.resolve()) if settings.plugins_dir and is_mounted(origin) else ""
+    )
     return frames.PluginSource(origin, target, folder)
 
 
-async def _load(supervisor: PluginSupervisor, options: PluginOptions) -> frames.Loaded:
+async def _load(supervisor: PluginSupervisor, settings: ToolsSettings) -> frames.Loaded:
     source = supervisor.source
-    if source.folder and options.folder is not None:
-        file = options.folder / f"{source.target}.py"
-        problem = folder_problem(options.folder, options.hashes) or file_problem(
-            options.folder, file, options.hashes
+    if source.folder and settings.plugins_dir is not None:
+        file = settings.plugins_dir / f"{source.target}.py"
+        problem = folder_problem(settings.plugins_dir, settings.plugin_hashes) or file_problem(
+            settings.plugins_dir, file, settings.plugin_hashes
         )
         if problem:
             raise _PluginError(problem)
