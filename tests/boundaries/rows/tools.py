@@ -30,7 +30,7 @@ from heddle_tools_service.sdk import Source, ToolError, ToolResult
 from heddle_tools_service.tools import mcp_acceptance, retrieved, workspace_pages
 from heddle_tools_service.tools.mcp_options import McpConfig
 from heddle_tools_service.workers import capability_calls, forking, frames, loading, supervisor
-from heddle_tools_service.workers.calls import CallInProcess
+from heddle_tools_service.workers.calls import CallInProcess, CallRequest
 from heddle_tools_service.workers.process import PluginProcess
 from mcp import types
 from mcp.server import Server
@@ -216,7 +216,7 @@ async def _frame(size: int) -> None:
 
 
 async def _frames(count: int) -> None:
-    call = CallInProcess(_capabilities(), print)
+    call = CallInProcess(CallRequest("execute", b"", 1, Caller(""), _capabilities(), print))
     for _ in range(count):
         call.count()
 

@@ -16,21 +16,6 @@ _CALL_FROM_LOOP = (
 )
 
 
-class ServiceTransport(httpx.AsyncBaseTransport):
-    """Lets the service send the requests of an `httpx.AsyncClient`."""
-
-    def __init__(self, http: Callable[[], Http]) -> None:
-        self._http = http
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the answer to a request.
-
-        Raises:
-            httpx.TransportError: There is none.
-        """
-        return await _send(self._http, request, await request.aread())
-
-
 def use_for_all_clients(http: Callable[[], Http], loop: asyncio.AbstractEventLoop) -> None:
     """Let the service send the requests of all clients of httpx that plugins create."""
 

@@ -12,7 +12,7 @@ from heddle_runtime.http.guarded_http import new_client
 
 from heddle_tools_service.capabilities.small_model import Generate, SmallModel
 from heddle_tools_service.definitions.capability_injection import Capabilities
-from heddle_tools_service.plugin_process.outbound_http import ServiceTransport, use_for_all_clients
+from heddle_tools_service.plugin_process.outbound_http import use_for_all_clients
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.interfaces import (
@@ -89,7 +89,7 @@ def capabilities(
         generate = proxied.get(Generate)
         return SmallModel(generate(call) if generate else None, call.seconds)
 
-    client = new_client(http_seconds, transport=ServiceTransport(http))
+    client = new_client(http_seconds)
     return Capabilities({**proxied, SmallModel: model, httpx.AsyncClient: lambda _: client})
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -13,8 +14,6 @@ from google.protobuf.message import Message
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import from_status, to_status
 from heddle_runtime.identity.call_metadata import CALLER
-from heddle_runtime.identity.call_metadata import Caller as CurrentCaller
-from heddle_runtime.identity.callers import Identity
 from heddle_runtime.redaction import redact
 from heddle_runtime.serving.plugins import Plugins, Problem, add_module, mounted_package
 
@@ -104,15 +103,11 @@ class PluginProcess:
         self._runner = ToolRunner(registry, Threads(load.threads), load.timeout)
         return frames.Loaded(
             [each.SerializeToString() for each in registry.descriptions],
-            [frames.PluginProblem(_with_remedy(each), each.event) for each in plugins.problems],
+            [replace(each, message=_with_remedy(each)) for each in plugins.problems],
         )
 
     async def _run(self, run: frames.Run) -> None:
-        caller = run.caller
-        identity = Identity(
-            caller.subject, caller.organization, caller.scopes, client_user=caller.client_user
-        )
-        CALLER.set(CurrentCaller(caller.request_id, identity))
+        CALLER.set(run.caller)
         RUN.set(run.id)
         assert self._runner is not None  # noqa: S101 - the service loads before it runs
         work = _KINDS[run.kind](self._runner, run, self._send)

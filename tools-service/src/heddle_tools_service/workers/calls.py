@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from heddle_runtime.errors import ToolFailedError
+from heddle_runtime.identity.call_metadata import Caller
 
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.capability_calls import CapabilityCalls
@@ -14,18 +16,29 @@ _MAX_FRAMES = 20_000
 """The maximum number of messages that a plugin may send in one call of a tool."""
 
 
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """A request to a plugin, which any of its processes can carry out."""
+
+    kind: frames.Kind
+    message: bytes
+    """The request of the tool contract."""
+    seconds: float
+    """Until the deadline of the call."""
+    caller: Caller
+    """Without the token and the grant that prove it."""
+    capabilities: CapabilityCalls
+    """Carry out what the tool calls."""
+    on_event: Callable[[bytes], None]
+    """Receives the tool's statuses."""
+
+
 class CallInProcess:
     """Handles the frames that a plugin's process sends for one call."""
 
-    def __init__(self, capabilities: CapabilityCalls, on_event: Callable[[bytes], None]) -> None:
-        """Begin a call.
-
-        Args:
-            capabilities: Carry out what the tool calls.
-            on_event: Receives the tool's statuses.
-        """
-        self.capabilities = capabilities
-        self._on_event = on_event
+    def __init__(self, request: CallRequest) -> None:
+        """Begin a call."""
+        self.request = request
         self._begun = asyncio.Event()
         self._ended: asyncio.Future[frames.Ended] = asyncio.get_running_loop().create_future()
         self._frames = 0
@@ -71,7 +84,7 @@ class CallInProcess:
             case frames.Begun():
                 self._begun.set()
             case frames.Event():
-                self._on_event(message.event)
+                self.request.on_event(message.event)
             case frames.Ended():
                 self._ended.set_result(message)
 

@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 from heddle_runtime.errors import ToolFailedError
+from heddle_runtime.identity.call_metadata import Caller
+from heddle_runtime.serving.plugins import Problem
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 MAX_FORK_REQUEST_BYTES = 65_536
@@ -29,16 +31,6 @@ class PluginSource(msgspec.Struct, frozen=True):
     """The module of a mounted file, or an entry point, `module:attribute`."""
     folder: str = ""
     """The mounted folder; empty for entry points."""
-
-
-class Caller(msgspec.Struct, frozen=True):
-    """The caller of a tool, without the token that proves it."""
-
-    request_id: str
-    subject: str
-    organization: str
-    scopes: tuple[str, ...]
-    client_user: str
 
 
 class Load(msgspec.Struct, tag="load"):
@@ -66,6 +58,7 @@ class Run(msgspec.Struct, tag="run"):
     """The request of the contract's method."""
     seconds: float
     caller: Caller
+    """Without the token and the grant that prove it."""
 
 
 class Cancel(msgspec.Struct, tag="cancel"):
@@ -93,20 +86,11 @@ class CapabilityError(msgspec.Struct):
     """A JSON object."""
 
 
-class PluginProblem(msgspec.Struct, frozen=True):
-    """Why a plugin, or one tool of it, is of no use."""
-
-    message: str
-    """For the operator: what is wrong, and the remedy."""
-    event: str
-    """For the log."""
-
-
 class Loaded(msgspec.Struct, tag="loaded"):
     """The tools of a plugin, each a `heddle.tool.v1.Tool`, and what is wrong with it."""
 
     tools: list[bytes] = []
-    problems: list[PluginProblem] = []
+    problems: list[Problem] = []
 
 
 class Begun(msgspec.Struct, tag="begun"):

@@ -12,7 +12,7 @@ import structlog
 from heddle_runtime.errors import ToolFailedError
 
 from heddle_tools_service.workers import frames
-from heddle_tools_service.workers.calls import CallInProcess
+from heddle_tools_service.workers.calls import CallInProcess, CallRequest
 from heddle_tools_service.workers.control_groups import MAX_THREADS
 from heddle_tools_service.workers.forking import Forked
 from heddle_tools_service.workers.plugin_output import log_output
@@ -71,32 +71,17 @@ class PluginProcess:
         self._send(message)
         return await self._loaded
 
-    async def run(
-        self,
-        kind: frames.Kind,
-        request: bytes,
-        seconds: float,
-        caller: frames.Caller,
-        call: CallInProcess,
-        begin_seconds: float,
-    ) -> frames.Ended | None:
-        """Return the end of a call; None if the process is busy and does not begin it.
-
-        Args:
-            kind: The kind of the request.
-            request: The request of the tool contract.
-            seconds: Until the deadline of the call.
-            caller: The caller.
-            call: Receives what the process sends.
-            begin_seconds: How long the process may take to begin the call.
+    async def run(self, request: CallRequest, begin_seconds: float) -> frames.Ended | None:
+        """Return the end of a call; None if the process does not begin it in `begin_seconds`.
 
         Raises:
             ToolFailedError: The process ends meanwhile.
         """
         number = next(self._numbers)
-        self._calls[number] = call
+        self._calls[number] = call = CallInProcess(request)
+        run = frames.Run(number, request.kind, request.message, request.seconds, request.caller)
         try:
-            self._send(frames.Run(number, kind, request, seconds, caller))
+            self._send(run)
             return await call.end() if await call.begins(begin_seconds) else None
         finally:
             if call.is_over:
@@ -213,7 +198,7 @@ class PluginProcess:
             return
         self._held_bytes += size
         try:
-            await call.capabilities.answer(called, self._answer)
+            await call.request.capabilities.answer(called, self._answer)
         finally:
             self._held_bytes -= size
 

@@ -1,15 +1,14 @@
 """Provides a plugin with a process that works, and replaces one that does not."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import structlog
 from heddle_runtime.errors import HeddleError, UnavailableError
 
 from heddle_tools_service.workers import frames
-from heddle_tools_service.workers.calls import CallInProcess
-from heddle_tools_service.workers.capability_calls import CapabilityCalls
+from heddle_tools_service.workers.calls import CallRequest
 from heddle_tools_service.workers.forking import Forks
 from heddle_tools_service.workers.process import PluginProcess
 
@@ -77,24 +76,8 @@ class PluginSupervisor:
             process.end()
         return loaded
 
-    async def run(
-        self,
-        kind: frames.Kind,
-        request: bytes,
-        seconds: float,
-        caller: frames.Caller,
-        capabilities: CapabilityCalls,
-        on_event: Callable[[bytes], None],
-    ) -> frames.Ended:
+    async def run(self, request: CallRequest) -> frames.Ended:
         """Return the end of a call.
-
-        Args:
-            kind: The kind of the request.
-            request: The request of the tool contract.
-            seconds: Until the deadline of the call.
-            caller: The caller.
-            capabilities: Carry out what the tool calls.
-            on_event: Receives the tool's statuses.
 
         Raises:
             ToolFailedError: The process ends meanwhile.
@@ -102,8 +85,7 @@ class PluginSupervisor:
         """
         while True:
             process = await self._available()
-            call = CallInProcess(capabilities, on_event)
-            ended = await process.run(kind, request, seconds, caller, call, _BEGIN_SECONDS)
+            ended = await process.run(request, _BEGIN_SECONDS)
             if ended is not None:
                 return ended
             log.warning("plugin blocks its process", origin=self.origin)

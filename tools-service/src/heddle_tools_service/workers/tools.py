@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 from google.rpc import status_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import HeddleError, NotFoundError, from_status
-from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.call_metadata import Caller, caller
 from heddle_runtime.redaction import redact
 from heddle_runtime.telemetry import spans
 from msgspec import structs
@@ -16,6 +16,7 @@ from msgspec import structs
 from heddle_tools_service.contract.conversation import Conversation
 from heddle_tools_service.definitions.capability_injection import Provider
 from heddle_tools_service.workers import frames
+from heddle_tools_service.workers.calls import CallRequest
 from heddle_tools_service.workers.capability_calls import CapabilityCalls
 from heddle_tools_service.workers.supervisor import PluginSupervisor
 
@@ -137,21 +138,12 @@ class PluginTool:
         current = caller()
         own_trace = spans.trace_of_calls(current.traceparent)
         calling = structs.replace(current, traceparent=own_trace)
-        identity = current.identity
+        capabilities = CapabilityCalls(self.providers, call, calling, self.supervisor.origin)
+        shown = Caller(current.request_id, structs.replace(current.identity, key_id=""))
+        message = request.SerializeToString()
         async with asyncio.timeout(seconds):
             return await self.supervisor.run(
-                kind,
-                request.SerializeToString(),
-                seconds,
-                frames.Caller(
-                    current.request_id,
-                    identity.subject,
-                    identity.organization,
-                    tuple(identity.scopes),
-                    identity.client_user,
-                ),
-                CapabilityCalls(self.providers, call, calling, self.supervisor.origin),
-                on_event,
+                CallRequest(kind, message, seconds, shown, capabilities, on_event)
             )
 
 

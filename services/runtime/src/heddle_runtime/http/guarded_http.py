@@ -22,7 +22,6 @@ _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50)
 def new_client(
     timeout_seconds: float,
     egress: Egress | None = None,
-    transport: httpx.AsyncBaseTransport | None = None,
     proxies: WebProxies = NO_PROXIES,
 ) -> httpx.AsyncClient:
     """Return a client that keeps no cookies, as many users share it.
@@ -30,13 +29,13 @@ def new_client(
     Args:
         timeout_seconds: The time limit of a server's answer.
         egress: The addresses that it may connect to; None for servers of the operator.
-        transport: Sends the requests in another way.
         proxies: The proxies through which it reaches servers.
     """
-    if transport is None:
-        transport = GuardedTransport(egress, _LIMITS) if egress else None
-        if proxies.by_scheme:
-            transport = _ProxiedTransport(transport or _direct(), egress, proxies)
+    transport: httpx.AsyncBaseTransport | None = None
+    if egress:
+        transport = GuardedTransport(egress, _LIMITS)
+    if proxies.by_scheme:
+        transport = _ProxiedTransport(transport or _direct(), egress, proxies)
     return httpx.AsyncClient(
         timeout=timeout_seconds,
         trust_env=False,
