@@ -9,8 +9,8 @@ import httpx
 import numpy as np
 import pytest
 from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.embedders.tracing import traced_embedding
 from heddle_knowledge.errors import EmbedderMismatchError, EmbeddingError
-from heddle_knowledge.metrics import traced_embedding
 from heddle_knowledge.models.embeddings import RemoteEmbedder
 from heddle_knowledge.models.reranking import RemoteReranker
 from heddle_knowledge.models.server import ModelServer

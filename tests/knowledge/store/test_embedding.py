@@ -52,12 +52,6 @@ async def test_nothing_embeds_to_nothing_and_starts_no_worker() -> None:
         assert embedder.worker_pid is None
 
 
-async def test_repeated_queries_are_remembered(embedder: MiniLmEmbedder) -> None:
-    first = await embedder.embed([CAT, DOG, CAT], "query")
-    second = await embedder.embed([DOG, CAT], "query")
-    assert np.array_equal(first[:2], second[::-1])
-
-
 async def test_very_long_and_odd_texts_embed(embedder: MiniLmEmbedder) -> None:
     vectors = await embedder.embed(["", "\0", "word " * 100_000, "é語🙂" * 500], "query")
     assert np.isfinite(vectors).all()

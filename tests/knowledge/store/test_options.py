@@ -1,11 +1,13 @@
 """What a search may ask for besides: weights, reranking; and a collection: its model."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from heddle_knowledge.collection.types import Mode, SearchOptions
+from heddle_knowledge.embedders.embedding import Kind, Vectors
 from heddle_knowledge.errors import InvalidInputError, RerankingError
 from heddle_knowledge.searching.ranking import Scores
 from heddle_knowledge.store import KnowledgeStore, open_store
@@ -29,6 +31,20 @@ class ShortestFirst:
     async def rerank(self, query: str, texts: Sequence[str]) -> Scores:
         self.asked.append((query, len(texts)))
         return np.array([-len(text) for text in texts], dtype=np.float32)
+
+
+class CountsQueries(HashingEmbedder):
+    """Records the questions that it embeds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries: list[str] = []
+
+    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        if kind == "query":
+            self.queries += texts
+        await asyncio.sleep(0)
+        return await super().embed(texts, kind)
 
 
 @pytest.fixture
@@ -108,6 +124,19 @@ async def test_every_collection_is_searched_with_its_own_model(store: KnowledgeS
         found = await store.passages.search(collection, ANIMALS["cat"], top_k=1, mode="vector")
         assert found[0].document == "cat"
         assert found[0].score == pytest.approx(1.0, abs=1e-4)
+
+
+async def test_collections_of_one_model_that_are_searched_together_embed_a_question_once(
+    tmp_path: Path,
+) -> None:
+    embedder = CountsQueries()
+    async with open_store(tmp_path, embedder) as store:
+        for collection in ("one", "two", "three"):
+            await store.collections.create(collection)
+            await fill(store, collection)
+        searches = (store.passages.search(each, "dog", top_k=1) for each in ("one", "two", "three"))
+        assert [found[0].document for found in await asyncio.gather(*searches)] == ["dog"] * 3
+        assert embedder.queries == ["dog"]
 
 
 async def test_a_model_that_is_not_on_offer_is_refused_with_those_that_are(

@@ -28,10 +28,8 @@ from heddle_knowledge.audit.events import WaitingEvents
 from heddle_knowledge.audit.recording import AUDIT, AuditOutbox, audit_stub
 from heddle_knowledge.collection.shared_registry import SharedRegistry, Shares, none_shared
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.embedders import tracing
 from heddle_knowledge.extensions import OpenSource, ServiceParts, installed
 from heddle_knowledge.lazy_store import LazyStore
-from heddle_knowledge.metrics import traced_embedding
 from heddle_knowledge.people import KnowledgeData
 from heddle_knowledge.provider_factory import (
     get_embeddings,
@@ -72,7 +70,6 @@ async def app(
     secret = settings.identity_secret.get_secret_value()
     seconds = settings.search_timeout_seconds
     new_http = partial(new_client, seconds, proxies=settings.proxies)
-    tracing.traced = traced_embedding
     private_folder(settings.data_dir)
     objects = settings.object_store()
     async with AsyncExitStack() as resources:

@@ -1,9 +1,8 @@
 """Measures searches and ingestions."""
 
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from heddle_runtime.errors import error_type
 from heddle_runtime.telemetry import spans
@@ -12,10 +11,6 @@ from heddle_runtime.telemetry.metrics import table
 from heddle_knowledge.collection.types import Ingested, IngestProgress
 from heddle_knowledge.errors import KnowledgeError
 
-if TYPE_CHECKING:  # loads numpy
-    from heddle_knowledge.embedders.embedding import Embedder
-
-ResultT = TypeVar("ResultT")
 PAGES = "pages"
 """The name in metrics for searches of pages by their pictures or texts."""
 
@@ -40,27 +35,6 @@ def measured_search(engine: str, reason: Callable[[KnowledgeError], str]) -> Ite
         raise
     finally:
         table.RETRIEVAL.observe(perf_counter() - started, engine, failure)
-
-
-def traced_embedding(
-    vectors: Coroutine[Any, Any, ResultT], embedder: "Embedder"
-) -> Coroutine[Any, Any, ResultT]:
-    """Return the work of an embedder with a span; the work itself if the request was not drawn."""
-    if not spans.is_drawn():
-        return vectors
-    from heddle_knowledge.embedders.local_embedders import LocalEmbedder  # noqa: PLC0415 (slow)
-
-    info, is_local = embedder.info(), isinstance(embedder, LocalEmbedder)
-    return spans.traced_call(
-        vectors,
-        f"embeddings {info.model}",
-        "INTERNAL" if is_local else "CLIENT",
-        lambda: {
-            "gen_ai.operation.name": "embeddings",
-            "gen_ai.request.model": info.model,
-            "gen_ai.embeddings.dimension.count": info.dim,
-        },
-    )
 
 
 def count_if_empty(engine: str, results: Sequence[object]) -> None:

@@ -1,7 +1,6 @@
 """The embedders that ship with Heddle: offline, each in two processes of its own."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Self
 
@@ -26,7 +25,6 @@ from heddle_knowledge.workers.worker import WorkerProcess
 
 _WORKER = "heddle_knowledge.embedders.worker"
 _WORKER_SECONDS = 120.0  # for one request of some 32 passages; on a quiet core it takes 2 to 8
-_REMEMBERED_QUERIES = 1_024  # 1.5 MiB
 PRIORITY = "KNOWLEDGE_EMBEDDER_PRIORITY"
 """The variable of a worker's environment that names one of these."""
 FOREGROUND = "foreground"
@@ -83,7 +81,6 @@ class LocalEmbedder:
             refusal=EmbeddingError,
             environment={PRIORITY: FOREGROUND},
         )
-        self._remembered: OrderedDict[str, Vectors] = OrderedDict()
 
     async def __aenter__(self) -> Self:
         return self
@@ -108,26 +105,7 @@ class LocalEmbedder:
         """
         if not texts:
             return np.empty((0, DIMENSION), dtype=np.float32)
-        if kind == "passage":
-            return await self._embed(self._worker, texts, kind)
-        known = {text: self._remembered[text] for text in texts if text in self._remembered}
-        if unknown := [text for text in dict.fromkeys(texts) if text not in known]:
-            known |= zip(unknown, await self._embed(self._query_worker, unknown, kind), strict=True)
-        for text, vector in known.items():
-            self._remember(text, vector)
-        return np.stack([known[text] for text in texts])
-
-    async def aclose(self) -> None:
-        """End the workers."""
-        await asyncio.gather(self._worker.aclose(), self._query_worker.aclose())
-
-    def _remember(self, text: str, vector: Vectors) -> None:
-        self._remembered[text] = vector
-        self._remembered.move_to_end(text)
-        if len(self._remembered) > _REMEMBERED_QUERIES:
-            self._remembered.popitem(last=False)
-
-    async def _embed(self, worker: WorkerProcess, texts: Sequence[str], kind: Kind) -> Vectors:
+        worker = self._worker if kind == "passage" else self._query_worker
         reply = await worker.call(
             EmbedRequest(self._info.model, list(texts), kind),
             EmbedReply,
@@ -135,6 +113,10 @@ class LocalEmbedder:
             closed=EmbeddingError("The embedder is closed. Try again once it is back."),
         )
         return np.frombuffer(reply.vectors, dtype=np.float32).reshape(-1, DIMENSION)
+
+    async def aclose(self) -> None:
+        """End the workers."""
+        await asyncio.gather(self._worker.aclose(), self._query_worker.aclose())
 
 
 class MiniLmEmbedder(LocalEmbedder):

@@ -1,19 +1,30 @@
-"""The hook by which the service adds spans of embeddings. The engine knows no traces."""
+"""Spans of embeddings."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
+
+from heddle_runtime.telemetry import spans
 
 if TYPE_CHECKING:  # loads numpy
     from heddle_knowledge.embedders.embedding import Embedder, Vectors
 
 
-def _untraced(
-    vectors: "Coroutine[Any, Any, Vectors]", _: "Embedder"
+def traced_embedding(
+    vectors: "Coroutine[Any, Any, Vectors]", embedder: "Embedder"
 ) -> "Coroutine[Any, Any, Vectors]":
-    return vectors
+    """Return the work of an embedder with a span; the work itself if the request was not drawn."""
+    if not spans.is_drawn():
+        return vectors
+    from heddle_knowledge.embedders.local_embedders import LocalEmbedder  # noqa: PLC0415 (slow)
 
-
-traced: "Callable[[Coroutine[Any, Any, Vectors], Embedder], Coroutine[Any, Any, Vectors]]" = (
-    _untraced
-)
-"""Returns the work of an embedder with its span; the service sets it."""
+    info, is_local = embedder.info(), isinstance(embedder, LocalEmbedder)
+    return spans.traced_call(
+        vectors,
+        f"embeddings {info.model}",
+        "INTERNAL" if is_local else "CLIENT",
+        lambda: {
+            "gen_ai.operation.name": "embeddings",
+            "gen_ai.request.model": info.model,
+            "gen_ai.embeddings.dimension.count": info.dim,
+        },
+    )

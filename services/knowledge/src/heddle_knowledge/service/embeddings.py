@@ -6,7 +6,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, NotSetUpError, Violation
 from heddle_runtime.identity.call_metadata import Context
 
-from heddle_knowledge.metrics import traced_embedding
+from heddle_knowledge.embedders.tracing import traced_embedding
 from heddle_knowledge.service.calls import Calls, check_enums, refuse
 
 _MAX_TEXTS = 256

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from heddle_runtime.rpc.ttl_cache import TTLCache
+
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.passages import list_passages
 from heddle_knowledge.collection.types import (
@@ -10,13 +12,17 @@ from heddle_knowledge.collection.types import (
     Passage,
     SearchOptions,
 )
-from heddle_knowledge.embedders import tracing
+from heddle_knowledge.embedders.embedding import Embedder, EmbedderInfo, Vectors
+from heddle_knowledge.embedders.tracing import traced_embedding
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import RerankingError
 from heddle_knowledge.searching.search import Question, find
 from heddle_knowledge.store.context import StoreContext
 
 _AS_USUAL = SearchOptions()
+_QUERY_SECONDS = 600.0
+_MAX_QUERIES = 1_024
+"""Queries whose vectors are kept, 4 kB each: searches of several collections share them."""
 
 
 class Passages:
@@ -29,6 +35,9 @@ class Passages:
     def __init__(self, context: StoreContext) -> None:
         """Use what the store works with."""
         self._context = context
+        self._queries: TTLCache[tuple[EmbedderInfo, str], Vectors] = TTLCache(
+            _QUERY_SECONDS, _MAX_QUERIES
+        )
 
     async def search(
         self,
@@ -70,7 +79,7 @@ class Passages:
         query = query.encode(errors="replace").decode().strip()
         if not query:
             return []
-        (vector,) = await tracing.traced(embedder.embed([query], "query"), embedder)
+        (vector,) = await traced_embedding(self._embedded(query, embedder), embedder)
         question = Question(query, vector, mode, options, self._context.reranker, where)
         async with handle.using():
             passages = await find(handle.table, question, top_k=top_k, threshold=threshold)
@@ -91,6 +100,12 @@ class Passages:
         async with handle.using():
             passages = await list_passages(handle.table, document, first, limit)
         return await self._with_pictures(handle, passages)
+
+    async def _embedded(self, query: str, embedder: Embedder) -> Vectors:
+        """Return the vector of a query, shape [1, dim]."""
+        return await self._queries.get(
+            (embedder.info(), query), lambda: embedder.embed([query], "query")
+        )
 
     async def _with_pictures(
         self, handle: CollectionHandle, passages: list[Passage]
