@@ -41,7 +41,7 @@ RECORDED = {
     "heddle_migration_service": 11_300,  # with what gateway and command had for LAMB alone
     "heddle_assistants": 14_100,
     "heddle_connector": 12_100,
-    "heddle_knowledge": 21_200,
+    "heddle_knowledge": 20_200,
     "heddle_orchestrator": 8_500,
     "heddle_runtime": 12_900,  # `database`, which was in heddle_assistants, has 1,300
     "heddle_cli": 3_400,
@@ -53,7 +53,6 @@ RECORDED = {
 SLACK = 1_000
 """A recorded limit is lowered when so many lines are gone."""
 CIRCULAR = {
-    "heddle_knowledge": 18,
     "heddle_migration_service": 2,
 }
 """The circular units of each package that still has some. It may only fall."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from gateway.shelves import SHARED_LOOP, Shelves
-from heddle_knowledge.access import Owner
+from heddle_knowledge.collection.access import Owner
 from heddle_migration_service.searches.client import KnowledgeServer
 from knowledge.serving import knowledge_stub
 from tools_service.serving import discovering, said, serving, text_of

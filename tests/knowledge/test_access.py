@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from heddle_knowledge import access
+from heddle_knowledge.collection import access
 from heddle_knowledge.collection.types import Collection
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 

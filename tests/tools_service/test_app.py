@@ -13,7 +13,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
-from heddle_knowledge.lazy_store import LazyStore, Storage
+from heddle_knowledge.service.lazy_store import LazyStore, Storage
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_migration_service.searches.settings import SearchSettings
 from heddle_runtime.errors import UnavailableError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from heddle.tool.v1 import tool_pb2 as pb
-from heddle_knowledge.access import Owner
+from heddle_knowledge.collection.access import Owner
 from heddle_knowledge.store import open_store
 from heddle_migration_service.searches.client import KnowledgeServer
 from heddle_runtime.errors import (

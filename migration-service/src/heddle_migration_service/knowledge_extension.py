@@ -1,6 +1,6 @@
 """What this package adds to the knowledge service: searches of LAMB's servers."""
 
-from heddle_knowledge.extensions import ServiceParts
+from heddle_knowledge.service.extensions import ServiceParts
 from heddle_runtime.redaction import register_secrets
 from heddle_runtime.settings.service import read
 

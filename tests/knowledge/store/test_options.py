@@ -89,9 +89,9 @@ async def test_a_search_that_names_no_weight_has_the_one_of_the_contract(
     store: KnowledgeStore,
 ) -> None:
     query = "the dog and the tax"
-    found = await store.passages.search("docs", query, top_k=4)
+    passages = await store.passages.search("docs", query, top_k=4)
     options = SearchOptions(vector_weight=0.7)
-    assert found == await store.passages.search("docs", query, top_k=4, options=options)
+    assert passages == await store.passages.search("docs", query, top_k=4, options=options)
 
 
 async def test_a_threshold_leaves_out_nothing_that_was_found_by_words(
@@ -135,7 +135,8 @@ async def test_collections_of_one_model_that_are_searched_together_embed_a_quest
             await store.collections.create(collection)
             await fill(store, collection)
         searches = (store.passages.search(each, "dog", top_k=1) for each in ("one", "two", "three"))
-        assert [found[0].document for found in await asyncio.gather(*searches)] == ["dog"] * 3
+        results = await asyncio.gather(*searches)
+        assert [passages[0].document for passages in results] == ["dog"] * 3
         assert embedder.queries == ["dog"]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
-from heddle_knowledge.lazy_store import LazyStore, Storage
+from heddle_knowledge.service.lazy_store import LazyStore, Storage
 from heddle_runtime.serving.readiness import Readiness
 from runtime.ports import free_port
 

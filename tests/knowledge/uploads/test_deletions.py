@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_knowledge.access import Person
+from heddle_knowledge.collection.access import Person
 from heddle_knowledge.uploads.records import Attachment
 from heddle_knowledge.uploads.store import person_key
 from heddle_knowledge.uploads.stores import open_file_stores

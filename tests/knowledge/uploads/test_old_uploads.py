@@ -22,8 +22,8 @@ from assistants.serving import serving as assistants_serving
 from assistants.stored import LEGACY, keep
 from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import files_pb2 as pb
-from heddle_knowledge.access import Person
 from heddle_knowledge.audit.recording import AuditOutbox, audit_stub
+from heddle_knowledge.collection.access import Person
 from heddle_knowledge.uploads.deletions import FileDeletions
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.old_uploads import OldUploads

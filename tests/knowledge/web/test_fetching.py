@@ -7,8 +7,7 @@ import pytest
 from heddle_knowledge.errors import FetchError
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_knowledge.web.fetching import MAX_BYTES, FetchedDocument, WebDocuments
-from heddle_knowledge.web.transcripts import Transcripts
-from heddle_knowledge.web.videos import video_of
+from heddle_knowledge.web.transcripts import Transcripts, video_of
 from heddle_runtime.http.egress import (
     MAX_ADDRESS_CHARACTERS,
     SETTING,

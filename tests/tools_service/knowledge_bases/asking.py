@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from heddle_knowledge.access import Owner
+from heddle_knowledge.collection.access import Owner
 from heddle_knowledge.store import KnowledgeStore
 from heddle_migration_service.searches.client import KnowledgeServer
 from heddle_migration_service.searches.organization_servers import ServerOf

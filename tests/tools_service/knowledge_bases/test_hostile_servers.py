@@ -4,7 +4,7 @@ import gzip
 from typing import Any
 
 import pytest
-from heddle_knowledge.access import Owner
+from heddle_knowledge.collection.access import Owner
 from heddle_knowledge.store import KnowledgeStore
 from heddle_migration_service.searches.client import KnowledgeServer
 from heddle_runtime.errors import HeddleError, ToolFailedError

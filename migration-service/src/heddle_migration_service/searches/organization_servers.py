@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 from heddle.account.v1 import account_pb2
-from heddle_knowledge.access import Owner
+from heddle_knowledge.collection.access import Owner
 from heddle_knowledge.errors import BackendError, BackendUnavailableError, CollectionNotFoundError
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.http.egress import server_address

@@ -9,7 +9,7 @@ import httpx
 import structlog
 from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_knowledge.access import Owner
+from heddle_knowledge.collection.access import Owner
 from heddle_knowledge.collection.shared_registry import SharedRegistry
 from heddle_knowledge.errors import (
     BackendError,

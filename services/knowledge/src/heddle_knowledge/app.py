@@ -28,9 +28,6 @@ from heddle_knowledge.audit.events import WaitingEvents
 from heddle_knowledge.audit.recording import AUDIT, AuditOutbox, audit_stub
 from heddle_knowledge.collection.shared_registry import SharedRegistry, Shares, none_shared
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.extensions import OpenSource, ServiceParts, installed
-from heddle_knowledge.lazy_store import LazyStore
-from heddle_knowledge.people import KnowledgeData
 from heddle_knowledge.provider_factory import (
     get_embeddings,
     get_reranker,
@@ -40,12 +37,15 @@ from heddle_knowledge.provider_factory import (
 )
 from heddle_knowledge.reading.parsing import ParserLimits
 from heddle_knowledge.service.calls import Backends
+from heddle_knowledge.service.extensions import OpenSource, ServiceParts, installed
 from heddle_knowledge.service.failures import TranslatedFailures
+from heddle_knowledge.service.lazy_store import LazyStore
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_knowledge.uploads.deletions import FileDeletions
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue, QueueLimits
 from heddle_knowledge.uploads.old_uploads import ASSISTANTS, OldUploads
+from heddle_knowledge.uploads.personal_data import KnowledgeData
 from heddle_knowledge.uploads.servicer import FileServicer
 from heddle_knowledge.uploads.sources import Sources
 from heddle_knowledge.uploads.stores import open_file_stores

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from heddle_knowledge.lazy_store import Storage
 from heddle_knowledge.models.interpreters import (
     Interpreter,
     TextInterpreter,
     VisionModel,
 )
 from heddle_knowledge.models.server import ModelServer
+from heddle_knowledge.service.lazy_store import Storage
 from heddle_knowledge.settings import KnowledgeSettings
 
 if TYPE_CHECKING:  # these load numpy, which a service without knowledge never needs

@@ -4,10 +4,10 @@ import json
 from types import MappingProxyType
 from typing import Any
 
+from heddle_knowledge.collection.tables import microseconds, timestamp
 from heddle_knowledge.collection.types import Document, Passage
 from heddle_knowledge.engines.conditions import All, Compare
 from heddle_knowledge.engines.interface import Table
-from heddle_knowledge.reading.timestamps import microseconds, timestamp
 
 COLUMNS = (
     "document", "title", "uri", "metadata", "ordinal", "text", "heading", "page", "parent_text",

@@ -15,8 +15,8 @@ from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.registry import CollectionRegistry
 from heddle_knowledge.collection.types import EMBEDDED, Collection
 from heddle_knowledge.engines.interface import Engine, Layout, Table
+from heddle_knowledge.engines.released_memory import release_memory
 from heddle_knowledge.errors import CollectionNotFoundError, StorageError
-from heddle_knowledge.released_memory import release_memory
 
 IDLE_SECONDS = 60.0
 """After the last use of a collection, when memory is given back."""

@@ -7,6 +7,7 @@ document is missing, mixed or partly there.
 
 import json
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -29,7 +30,6 @@ from heddle_knowledge.engines.conditions import (
 )
 from heddle_knowledge.engines.interface import Layout, Table
 from heddle_knowledge.engines.languages import ENGLISH
-from heddle_knowledge.reading.timestamps import microseconds, timestamp
 
 KIND = "chunks"
 """Before a collection's id, the name of its table."""
@@ -40,6 +40,8 @@ MOST_ROWS = 10_000
 # Columns that are fields of a document as they are.
 _PLAIN = ("title", "uri", "media_type", "sha256", "size", "chunks", "pages", "fingerprint")
 DOCUMENT_COLUMNS = [*_PLAIN, "document", "ingested_at", "metadata", "document_time"]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def indexed_text(chunk: Chunk) -> str:
@@ -191,3 +193,13 @@ def _schema(dim: int) -> pa.Schema:
             pa.field("pages", pa.int32(), nullable=False),
         ]
     )
+
+
+def microseconds(time: datetime) -> int:
+    """Return a time with a zone as microseconds, the form of rows."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def timestamp(microseconds_since_epoch: int) -> datetime:
+    """Return the time that a row keeps, in UTC."""
+    return _EPOCH + microseconds_since_epoch * _MICROSECOND

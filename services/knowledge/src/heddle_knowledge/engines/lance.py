@@ -23,8 +23,8 @@ from heddle_knowledge.engines.interface import KEY, Layout
 from heddle_knowledge.engines.lance_full_text import words_index
 from heddle_knowledge.engines.lance_table import LanceTable
 from heddle_knowledge.engines.locks import Locks
+from heddle_knowledge.engines.released_memory import map_large_blocks
 from heddle_knowledge.errors import StorageError
-from heddle_knowledge.released_memory import map_large_blocks
 
 # Descriptions of files, of each version of a table: they would fill a gigabyte. LanceDB counts a
 # third of what it stores, and reads from the disk what is not there.

@@ -1,6 +1,6 @@
 """The form that every document takes once it is read: blocks of text under headings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -96,3 +96,22 @@ class Outline:
             not section.used and not self._titled_text
         ):  # a heading with nothing under it would be lost otherwise
             self.add(section.title)
+
+
+def table_lines(rows: Iterable[Iterable[str]], headers: int = 1) -> tuple[str, str]:
+    """Write a table: a line for each row with text, bars between its cells.
+
+    Args:
+        rows: Its cells.
+        headers: How many rows at its beginning name the columns.
+
+    Returns:
+        All lines, and those of the header.
+    """
+    lines = [line for row in rows if (line := _line(row))]
+    return "\n".join(lines), "\n".join(lines[:headers])
+
+
+def _line(cells: Iterable[str]) -> str:
+    written = [" ".join(cell.split()) for cell in cells]
+    return " | ".join(written).strip() if any(written) else ""

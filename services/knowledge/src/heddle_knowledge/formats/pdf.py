@@ -1,14 +1,17 @@
 """PDF: the text layer, page by page, under the titles of the document's bookmarks."""
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.blocks import Outline, ParsedDocument
-from heddle_knowledge.formats.bookmarks import Bookmark, bookmarks_by_page
 from heddle_knowledge.formats.contents import bare, contents_of_pages
 from heddle_knowledge.formats.dates import first_date
 from heddle_knowledge.formats.folios import folios
@@ -19,6 +22,16 @@ _PASSWORD = 4  # FPDF_ERR_PASSWORD
 _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
 _NUMBERING = 12
 """Letters and digits that may stand before a title, as the number of its section does."""
+_MOST_BOOKMARKS = 20_000
+_LONGEST_TITLE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Bookmark:
+    """A section: its title, and its level, 1 the highest."""
+
+    title: str
+    level: int
 
 
 def read_pdf(
@@ -58,7 +71,7 @@ def read_pdf(
 
 def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> ParsedDocument:
     info = document.get_metadata_dict()
-    sections = bookmarks_by_page(document)
+    sections = _bookmarks_by_page(document)
     outline = Outline(titled_text=True)
     pages = [
         (scanned.get(number + 1) or page_text(document, number)).split("\n")
@@ -106,7 +119,7 @@ def _blanked(pages: list[list[str]], chosen: list[set[int]]) -> list[list[str]]:
     ]
 
 
-def _add_page(outline: Outline, lines: list[str], page: int, sections: list[Bookmark]) -> None:
+def _add_page(outline: Outline, lines: list[str], page: int, sections: list[_Bookmark]) -> None:
     """Add a page; a section begins at the line of its title, or where the one before it does."""
     bare_lines = [bare(line) for line in lines] if sections else []
     done = 0
@@ -134,3 +147,23 @@ def _line_of(title: str, lines: list[str], start: int) -> int | None:
 
 def _shows(line: str, title: str) -> bool:
     return line.endswith(title) and len(line) - len(title) <= _NUMBERING
+
+
+def _bookmarks_by_page(document: pypdfium2.PdfDocument) -> dict[int, list[_Bookmark]]:
+    """Return the sections that begin on each page, pages counted from 0.
+
+    Bookmarks that lead back, into another document, or nowhere are left out: what follows a
+    page would not be their section.
+    """
+    by_page: dict[int, list[_Bookmark]] = defaultdict(list)
+    last = 0
+    for mark in islice(document.get_toc(), _MOST_BOOKMARKS):
+        target = mark.get_dest()
+        page = target.get_index() if target is not None else None
+        title = ""
+        with suppress(UnicodeError):
+            title = " ".join(mark.get_title().split())[:_LONGEST_TITLE]
+        if title and page is not None and last <= page < len(document):
+            last = page
+            by_page[page].append(_Bookmark(title, mark.level + 1))
+    return by_page

@@ -4,8 +4,7 @@ import csv
 from io import StringIO
 from itertools import islice
 
-from heddle_knowledge.formats.blocks import Block, ParsedDocument
-from heddle_knowledge.formats.tables import table_lines
+from heddle_knowledge.formats.blocks import Block, ParsedDocument, table_lines
 
 _SEPARATORS = ",;\t|"
 _LOOKED_AT = 20

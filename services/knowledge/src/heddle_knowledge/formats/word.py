@@ -12,8 +12,7 @@ from docx.package import Package
 
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.archives import check_archive
-from heddle_knowledge.formats.blocks import Block, Outline, ParsedDocument
-from heddle_knowledge.formats.tables import table_lines
+from heddle_knowledge.formats.blocks import Block, Outline, ParsedDocument, table_lines
 from heddle_knowledge.formats.word_styles import Styles
 from heddle_knowledge.formats.word_text import Notes, text_of, within
 from heddle_knowledge.formats.word_xml import Element, has, root_of

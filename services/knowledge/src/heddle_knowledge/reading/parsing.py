@@ -13,9 +13,11 @@ from heddle_runtime.serving.fair_slots import NOBODY, FairSlots, QueueFullError,
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.chunking.options import DEFAULT, Chunking
 from heddle_knowledge.errors import BusyError, StorageError, UnreadableDocumentError
-from heddle_knowledge.reading.worker_memory import DEFAULT_MEMORY_BYTES, MEMORY_VARIABLE
 from heddle_knowledge.workers.worker import WorkerProcess
 
+MEMORY_VARIABLE = "KNOWLEDGE_PARSER_MEMORY_BYTES"
+"""The variable in the environment of a parser that holds the number of bytes it may use."""
+DEFAULT_MEMORY_BYTES = 1024**3
 _WORKER = "heddle_knowledge.reading.worker"
 _MAX_WAITING = 256
 """Documents that wait for a parser. Each is in memory."""

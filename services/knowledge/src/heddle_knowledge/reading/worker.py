@@ -5,8 +5,14 @@ import os
 from heddle_knowledge.chunking.chunks import chunk
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.reading.documents import parse, text_of
-from heddle_knowledge.reading.parsing import ParseReply, ParseRequest, TextReply, TextRequest
-from heddle_knowledge.reading.worker_memory import DEFAULT_MEMORY_BYTES, MEMORY_VARIABLE
+from heddle_knowledge.reading.parsing import (
+    DEFAULT_MEMORY_BYTES,
+    MEMORY_VARIABLE,
+    ParseReply,
+    ParseRequest,
+    TextReply,
+    TextRequest,
+)
 from heddle_knowledge.workers.serving import serve
 
 

@@ -20,7 +20,7 @@ from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.grants import GrantVerifier
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
-from heddle_knowledge.access import (
+from heddle_knowledge.collection.access import (
     Person,
     Reader,
     caller_of,
@@ -39,8 +39,8 @@ if TYPE_CHECKING:  # the store loads the engine
     from heddle_knowledge.collection.types import Collection
     from heddle_knowledge.document_queries.query_workers import QueryWorkers
     from heddle_knowledge.embedders.embedding import Embedder
-    from heddle_knowledge.extensions import CollectionSource
     from heddle_knowledge.models.interpreters import Interpreter
+    from heddle_knowledge.service.extensions import CollectionSource
     from heddle_knowledge.store import KnowledgeStore
 
 log = structlog.get_logger(__name__)

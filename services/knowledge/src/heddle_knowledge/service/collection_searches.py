@@ -12,10 +12,9 @@ from heddle_runtime.identity.call_metadata import Context
 from heddle_runtime.rpc.organization_settings import may_trace_texts
 from heddle_runtime.telemetry import content
 
-from heddle_knowledge.access import Owner, Reader, lender_of
+from heddle_knowledge.collection.access import Owner, Reader, lender_of
 from heddle_knowledge.collection.types import EMBEDDED, FORMER_ID, Collection
 from heddle_knowledge.errors import BackendError, CollectionNotFoundError, no_collection
-from heddle_knowledge.metrics import count_if_empty, describe_search, measured_search
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
     Calls,
@@ -26,6 +25,7 @@ from heddle_knowledge.service.failures import reason
 from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.service.limits import search_violations
 from heddle_knowledge.service.messages import passage_message
+from heddle_knowledge.service.metrics import count_if_empty, describe_search, measured_search
 from heddle_knowledge.service.requests import choice, search_options
 
 if TYPE_CHECKING:  # loads the engine

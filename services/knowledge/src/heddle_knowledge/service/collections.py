@@ -9,9 +9,15 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.contract.paging import page
 from heddle_runtime.identity.call_metadata import Context, caller
 
-from heddle_knowledge.access import caller_of, check_former_id, check_sharing, may_change, may_read
 from heddle_knowledge.audit.recording import collection_change
 from heddle_knowledge.chunking.options import DEFAULT
+from heddle_knowledge.collection.access import (
+    caller_of,
+    check_former_id,
+    check_sharing,
+    may_change,
+    may_read,
+)
 from heddle_knowledge.collection.types import EMBEDDED, Collection
 from heddle_knowledge.completed_changes import uninterrupted
 from heddle_knowledge.engines.languages import IN_PAIRS, NO_LANGUAGE, STEMMED

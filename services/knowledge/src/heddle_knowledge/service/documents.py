@@ -13,10 +13,10 @@ from heddle_runtime.identity.call_metadata import Context
 from heddle_knowledge.audit.recording import content_change
 from heddle_knowledge.collection.types import SAVING, Collection, Ingested, IngestProgress
 from heddle_knowledge.completed_changes import completed, uninterrupted
-from heddle_knowledge.metrics import counted_ingestion
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import ingestion_violations
 from heddle_knowledge.service.messages import document_message, passage_message
+from heddle_knowledge.service.metrics import counted_ingestion
 from heddle_knowledge.service.requests import document_time
 
 _ORDINAL = re.compile(r"[0-9]{1,9}")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import Violation
 
-from heddle_knowledge.access import is_id
+from heddle_knowledge.collection.access import is_id
 from heddle_knowledge.collection.types import EMBEDDED, FORMER_ID, REGISTRY, SHARES
 from heddle_knowledge.engines.languages import language_of
 from heddle_knowledge.engines.languages import rule as language_rule

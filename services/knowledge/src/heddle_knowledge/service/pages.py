@@ -12,10 +12,9 @@ from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity.call_metadata import Context
 
-from heddle_knowledge.access import Reader
+from heddle_knowledge.collection.access import Reader
 from heddle_knowledge.collection.types import EMBEDDED, Collection, Document
 from heddle_knowledge.errors import CollectionNotFoundError, no_collection
-from heddle_knowledge.metrics import PAGES, count_if_empty, describe_search, measured_search
 from heddle_knowledge.models.interpreters import PageText
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
@@ -27,6 +26,7 @@ from heddle_knowledge.service.calls import (
 from heddle_knowledge.service.failures import reason
 from heddle_knowledge.service.filtering import filter_condition
 from heddle_knowledge.service.messages import page_message
+from heddle_knowledge.service.metrics import PAGES, count_if_empty, describe_search, measured_search
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.pages.shapes import DrawnPage

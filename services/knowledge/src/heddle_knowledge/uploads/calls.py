@@ -9,8 +9,8 @@ from heddle_runtime.contract.paging import page
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.grants import GrantVerifier
 
-from heddle_knowledge.access import caller_of
 from heddle_knowledge.audit.recording import AuditOutbox
+from heddle_knowledge.collection.access import caller_of
 from heddle_knowledge.collection.shared_registry import Shares, none_shared
 from heddle_knowledge.collection.types import Collection
 from heddle_knowledge.service.calls import CollectionAccess

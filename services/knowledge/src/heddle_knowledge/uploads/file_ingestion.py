@@ -12,7 +12,7 @@ from heddle_runtime.storage.failures import storage_problem
 
 from heddle_knowledge.collection.types import IngestProgress
 from heddle_knowledge.errors import KnowledgeError, UnreadableDocumentError
-from heddle_knowledge.metrics import counted_ingestion
+from heddle_knowledge.service.metrics import counted_ingestion
 from heddle_knowledge.uploads.records import Attachment, Ingestion, now_microseconds
 from heddle_knowledge.uploads.sources import Sources
 from heddle_knowledge.uploads.stores import FileStores

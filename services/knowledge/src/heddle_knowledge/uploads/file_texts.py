@@ -10,7 +10,7 @@ from heddle_runtime.identity.grants import GrantVerifier
 from heddle_runtime.rpc.ttl_cache import TTLCache
 from heddle_runtime.serving.fair_slots import Tenant
 
-from heddle_knowledge.access import reader_of
+from heddle_knowledge.collection.access import reader_of
 from heddle_knowledge.uploads.store import Uploads, person_key
 
 if TYPE_CHECKING:  # loads the engine

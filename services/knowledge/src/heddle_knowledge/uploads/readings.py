@@ -10,7 +10,7 @@ from heddle_runtime.http.egress import document_address_problem
 from heddle_knowledge.service.calls import check_enums, check_range, refuse
 from heddle_knowledge.service.requests import choice, chunking_of
 from heddle_knowledge.uploads.records import Reading
-from heddle_knowledge.web.videos import video_of
+from heddle_knowledge.web.transcripts import video_of
 
 _MAX_LANGUAGE_CHARACTERS = 35
 _MAX_SECONDS = 3_600

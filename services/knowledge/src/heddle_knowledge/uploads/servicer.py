@@ -11,8 +11,8 @@ from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.callers import home
 
-from heddle_knowledge.access import caller_of
 from heddle_knowledge.audit.recording import content_change
+from heddle_knowledge.collection.access import caller_of
 from heddle_knowledge.completed_changes import uninterrupted
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.batch_calls import FileBatchCalls

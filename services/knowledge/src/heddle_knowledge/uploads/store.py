@@ -11,7 +11,7 @@ from heddle_runtime.errors import AlreadyExistsError, NotFoundError, ResourceExh
 from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import Row, delete, func, select
 
-from heddle_knowledge.access import Person
+from heddle_knowledge.collection.access import Person
 from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.database.schema import deleted_uploads, uploads
 from heddle_knowledge.uploads.objects import Objects

@@ -1,17 +1,27 @@
 """Transcripts of YouTube videos: the page of a video names its tracks of captions."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from heddle_knowledge.errors import FetchError
 from heddle_knowledge.web.fetching import WebDocuments
-from heddle_knowledge.web.videos import video_of
 
 _TRACKS = b'"captionTracks":'
 _NONE = "The video offers no transcript. Add its text instead."
 _SPARE_LANGUAGE = "en"
+_VIDEO = re.compile(
+    r"https?://(?:(?:www\.|m\.)?youtube(?:-nocookie)?\.com/(?:watch\?(?:\S*&)?v=|embed/|shorts/|live/)"
+    r"|youtu\.be/)([A-Za-z0-9_-]{11})(?![A-Za-z0-9_-])"
+)
+
+
+def video_of(url: str) -> str:
+    """Return the identifier of the YouTube video at an address, an empty text if there is none."""
+    video = _VIDEO.match(url)
+    return video[1] if video else ""
 
 
 class Transcripts:

@@ -13,7 +13,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
 from heddle_runtime.serving import installed as packages
 
-from heddle_knowledge.access import Owner
+from heddle_knowledge.collection.access import Owner
 from heddle_knowledge.collection.shared_registry import SharedRegistry
 
 

@@ -11,8 +11,8 @@ from heddle.person.v1 import person_pb2 as pb
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity.people import Erasure, Person, json_file, place
 
-from heddle_knowledge import access
 from heddle_knowledge.audit.recording import AuditOutbox
+from heddle_knowledge.collection import access
 from heddle_knowledge.collection.types import EMBEDDED, Collection
 from heddle_knowledge.uploads.deletions import FileDeletions
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
