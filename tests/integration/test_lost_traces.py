@@ -13,9 +13,9 @@ import httpx
 import pytest
 from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.telemetry import spans
-from heddle_runtime.telemetry.counted_export import MAX_SPANS
 from heddle_runtime.telemetry.export import SpanSettings, exporting
 from heddle_runtime.telemetry.metrics.endpoint import MetricsSettings, serving_metrics
+from heddle_runtime.telemetry.span_processing import MAX_SPANS
 from integration.browser import browser
 from integration.otlp_receiver import receiving
 from integration.processes import ONE_PROCESS, Processes, processes

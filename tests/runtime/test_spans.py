@@ -10,7 +10,7 @@ from heddle_runtime.errors import ToolFailedError
 from heddle_runtime.identity import call_metadata
 from heddle_runtime.identity.call_metadata import CALLER, TRACE, Caller, new_call_options
 from heddle_runtime.telemetry import spans
-from heddle_runtime.telemetry.identifiers import RequestIdGenerator
+from heddle_runtime.telemetry.span_processing import RequestIdGenerator
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter

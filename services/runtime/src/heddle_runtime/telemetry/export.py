@@ -42,12 +42,6 @@ class SpanSettings(BaseSettings):
         "questions and ids of passages, without secrets and e-mail addresses. Set it for all "
         "services. An organisation can forbid it (telemetry: {content: false} in its settings).",
     )
-    traces_openinference: bool = Field(
-        default=False,
-        validation_alias="HEDDLE_TRACES_OPENINFERENCE",
-        description="Whether spans repeat their kind, model and tokens with the names of "
-        "OpenInference, for programs that do not know gen_ai.*. Set it for all services.",
-    )
 
 
 class TracesSettings(SpanSettings):
@@ -79,11 +73,11 @@ def exporting(service: str, settings: SpanSettings) -> Iterator[None]:
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - only if traces are on
     from opentelemetry.sdk.trace import SpanLimits, TracerProvider  # noqa: PLC0415 - as above
 
-    from heddle_runtime.telemetry.counted_export import (  # noqa: PLC0415 - as above
+    from heddle_runtime.telemetry.span_processing import (  # noqa: PLC0415 - as above
         CountedProcessor,
+        RequestIdGenerator,
         RequestLimit,
     )
-    from heddle_runtime.telemetry.identifiers import RequestIdGenerator  # noqa: PLC0415 - as above
 
     name = os.environ.get("OTEL_SERVICE_NAME") or f"heddle-{service}"
     resource = Resource.create(
@@ -102,10 +96,7 @@ def exporting(service: str, settings: SpanSettings) -> Iterator[None]:
     register_values(_secrets(), provider)
     processor = CountedProcessor(_exporter())
     provider.add_span_processor(processor)
-    spans.use(
-        provider.get_tracer("heddle", version("heddle-runtime"), schema_url=_SCHEMA),
-        with_openinference=settings.traces_openinference,
-    )
+    spans.use(provider.get_tracer("heddle", version("heddle-runtime"), schema_url=_SCHEMA))
     content.switch(on=settings.traces_content)
     try:
         yield

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from heddle_runtime.errors import error_type
 from heddle_runtime.identity import call_metadata
 from heddle_runtime.identity.call_metadata import CALLER, NO_CALLER, caller
-from heddle_runtime.telemetry import openinference
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -33,25 +32,19 @@ _SAFE = frozenset({"heddle.request_id"})
 """Attributes that need no search for secrets: they hold no text of users, and a search is slow."""
 tracer: "Tracer | None" = None
 """Makes spans; None if this process exports none. Set by `use`."""
-_openinference = False
 _trace: Any = None
 _context: Any = None
 """Modules of the library, which `use` imports: an import in a function costs at each call."""
 
 
-def use(new: "Tracer | None", *, with_openinference: bool = False) -> None:
-    """Make spans with a tracer from now on; None: make none.
-
-    Args:
-        new: Makes the spans.
-        with_openinference: Whether attributes are repeated with the names of OpenInference.
-    """
-    global tracer, _openinference, _trace, _context
+def use(new: "Tracer | None") -> None:
+    """Make spans with a tracer from now on; None: make none."""
+    global tracer, _trace, _context  # noqa: PLW0603 - one tracer per process
     if new is not None:
         from opentelemetry import context, trace  # noqa: PLC0415 - only if traces are on
 
         _trace, _context = trace, context
-    tracer, _openinference = new, with_openinference
+    tracer = new
     call_metadata.trace_of_calls = trace_of_calls
 
 
@@ -265,12 +258,11 @@ def cleaned(attributes: Attributes) -> dict[str, Value]:
     from heddle_runtime.redaction import known_secrets  # noqa: PLC0415 - only for drawn requests
 
     rules = known_secrets()
-    known = {
+    return {
         name: value if name in _SAFE else _clean(value, rules)
         for name, value in attributes.items()
         if value not in ("", None)
     }
-    return {**known, **openinference.attributes(known)} if _openinference else known
 
 
 def _clean(value: Value, rules: tuple[object, ...]) -> Value:

@@ -20,7 +20,6 @@ from heddle_runtime.storage.database.failures import (
 from heddle_runtime.storage.database.postgresql_rows import Connection, Connections
 from heddle_runtime.storage.database.rows import ReadRow, Row, row_query
 from heddle_runtime.storage.database.semaphore import FairSemaphore
-from heddle_runtime.storage.dead_rows import DEAD_ROWS, LOCK_TIMEOUT, vacuum
 from heddle_runtime.storage.failures import storage_error
 
 _POOL = 8
@@ -37,6 +36,16 @@ _SETTINGS = {
     "lock_timeout": "10s",
     "idle_in_transaction_session_timeout": "60s",
 }
+_MAX_REWRITTEN_BYTES = 32 * 1024**2  # a larger table would be locked for too long
+# The tables of a schema that have deleted rows, as arguments of `_vacuum`.
+_DEAD_ROWS = """
+SELECT schemaname, relname, pg_total_relation_size(relid) FROM pg_stat_user_tables
+WHERE n_dead_tup > 0 AND pg_has_role(current_user, (
+  SELECT relowner FROM pg_class WHERE oid = relid
+), 'USAGE') AND schemaname = '{schema}'
+"""
+# Without a limit, other statements queue behind one that waits for its lock.
+_LOCK_TIMEOUT = "SET lock_timeout = '1s'"
 
 
 class PostgresDatabase:
@@ -86,13 +95,13 @@ class PostgresDatabase:
         outside = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         with translated_errors(self.name):
             async with self._semaphore, outside.connect() as connection:
-                await connection.exec_driver_sql(LOCK_TIMEOUT)
+                await connection.exec_driver_sql(_LOCK_TIMEOUT)
                 try:
                     dead = await connection.exec_driver_sql(
-                        DEAD_ROWS.format(schema=self._namespace)
+                        _DEAD_ROWS.format(schema=self._namespace)
                     )
                     for row in dead.mappings().all():
-                        await connection.exec_driver_sql(vacuum(*row.values()))
+                        await connection.exec_driver_sql(_vacuum(*row.values()))
                 finally:
                     await connection.invalidate()  # no other work gets its setting
 
@@ -145,6 +154,16 @@ async def open_postgresql(
     finally:
         await rows.close()
         await engine.dispose()
+
+
+def _vacuum(schema: str, table: str, size: int) -> str:
+    """Return the statement that removes deleted rows of a table.
+
+    A small table is written anew, which excludes other uses for a moment. In a larger one, bytes of
+    deleted rows stay until the server writes other rows in their place.
+    """
+    mode = "(FULL)" if size <= _MAX_REWRITTEN_BYTES else ""
+    return f'VACUUM {mode} "{schema}"."{table}"'
 
 
 async def _try(rows: Connections, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Limits the spans of a request, and counts those that no collector received.
+"""Names and limits the spans of a request, and counts those that no collector received.
 
 Imported only if traces are on.
 """
@@ -11,10 +11,12 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.environment_variables import OTEL_BSP_MAX_QUEUE_SIZE
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import Link, SpanKind, TraceState
 from opentelemetry.util.types import Attributes
 
+from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.telemetry.metrics import table
 
 MAX_SPANS = 500
@@ -24,6 +26,23 @@ _MAX_REQUESTS = 4096
 _QUEUE_SIZE = 2048
 """The SDK's own default."""
 _COUNTING = Lock()
+_PREFIX = "req_"
+_DIGITS = 24
+
+
+class RequestIdGenerator(RandomIdGenerator):
+    """Makes the trace id of a request from its request id, so that log lines need no other one.
+
+    An id that a client has chosen is no trace id: such a request has a trace context already.
+    """
+
+    def generate_trace_id(self) -> int:
+        """Return the number in the id of the current request; a random one outside of requests."""
+        request_id = caller().request_id
+        digits = request_id.removeprefix(_PREFIX)
+        if digits != request_id and len(digits) == _DIGITS:
+            return int(digits, 16) or super().generate_trace_id()
+        return super().generate_trace_id()
 
 
 def count_lost(count: int, reason: str) -> None:
