@@ -62,9 +62,24 @@ class Draft:
         """Return whether a column of the row applied last is known to have had this value."""
         return self.before is not None and self.before.get(name, _UNKNOWN) == value
 
-    def conflict(self, end: str) -> str:
-        """Return a note on a conflict, which ends with the values that apply."""
-        return f"Changed in {self.origin} and in Heddle; {self.origin}'s values {end}"
+    def merged(self, stored: Values, names: Iterable[str]) -> dict[str, Any]:
+        """Return the columns that change here; those that changed on both sides are `lost`."""
+        changed = {}
+        for name in names:
+            mine, after = stored[name], (self.after or {})[name]
+            if mine == after or not (self.differs(name) or self.was_gone):
+                continue
+            changed[name] = after
+            if not (self.was_gone or self.was(name, mine)):
+                self.lost.append(f"{name} (in Heddle {str(mine)[:200]!r})")
+        return changed
+
+    def change(self) -> None:
+        """Count the row as changed here, with a note on what is lost."""
+        self.changed = True
+        if self.lost:
+            whose = f"Changed in {self.origin} and in Heddle; {self.origin}'s values apply"
+            self.note = f"{whose}: {', '.join(self.lost)}."
 
 
 _UNKNOWN = object()

@@ -23,8 +23,7 @@ from heddle_assistants.following.applied_rows import (
 from heddle_assistants.following.assistants import COLUMNS, SHARED_WITH, apply_assistants
 from heddle_assistants.following.claims import require_claim
 from heddle_assistants.following.organizations import CONFIG, apply_organizations
-from heddle_assistants.following.other_tables import apply_rows
-from heddle_assistants.following.usage import USAGE, apply_usage
+from heddle_assistants.following.other_tables import USAGE, apply_rows, apply_usage
 from heddle_assistants.imports.kinds import KINDS
 from heddle_assistants.repository.messages import column_values
 from heddle_assistants.repository.writer import taken_names

@@ -52,13 +52,7 @@ async def _apply(connection: AsyncConnection, draft: Draft, row: RowMapping, key
     config = _members(after[CONFIG])
     salt, was = _digests_before(draft)
     now = {path: _digest(salt, value) for path, value in _leaves(config)}
-    changed: dict[str, Any] = {}
-    for name in _PLAIN:
-        mine = row[name]
-        if (draft.differs(name) or draft.was_gone) and mine != after[name]:
-            changed[name] = after[name]
-            if not (draft.was_gone or draft.was(name, mine)):
-                draft.lost.append(f"{name} (in Heddle {mine!r})")
+    changed = draft.merged({name: row[name] for name in _PLAIN}, _PLAIN)
     if was != now:
         try:
             stored = opened(_members(row["config"]), keys, row["slug"])
@@ -83,9 +77,7 @@ async def _write(
     values = {name: value for name, value in changed.items() if value != row[name]}
     if not values:
         return
-    draft.changed = True
-    if draft.lost:
-        draft.note = draft.conflict(f"apply: {', '.join(draft.lost)}.")
+    draft.change()
     query = update(organizations).where(organizations.c.id == row["id"])
     await connection.execute(query.values(**values, updated_at=int(time.time())))
 

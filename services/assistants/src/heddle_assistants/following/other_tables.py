@@ -1,4 +1,4 @@
-"""Applies changes of users, rubrics and the registries of knowledge bases and stores."""
+"""Applies changes of users, rubrics, usage and the registries of knowledge bases and stores."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,13 @@ from sqlalchemy import RowMapping, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.checks import ROLES
-from heddle_assistants.database.schema import users
+from heddle_assistants.database.schema import usage, users
 from heddle_assistants.following.applied_rows import Draft
 from heddle_assistants.imports.kinds import Kind
 
+USAGE = "usage"
 _ORGANIZATION = "organization"
+_AMOUNTS = ("requests", "prompt_tokens", "completion_tokens", "cost_picos")
 
 
 async def apply_rows(
@@ -40,6 +42,23 @@ async def apply_rows(
             await _apply(connection, kind, draft, row, organization_ids)
 
 
+async def apply_usage(connection: AsyncConnection, drafts: Sequence[Draft]) -> None:
+    """Set the sums of the other installation; a row that is gone stays.
+
+    What assistants used in Heddle is in rows of its own.
+    """
+    for draft in drafts:
+        if draft.after is None or not any(map(draft.differs, _AMOUNTS)):
+            continue
+        query = update(usage).where(
+            usage.c.assistant_id == draft.id,
+            usage.c.connector == draft.after["connector"],
+            usage.c.model == draft.after["model"],
+        )
+        amounts = {name: draft.after[name] for name in _AMOUNTS}
+        draft.changed = bool((await connection.execute(query.values(**amounts))).rowcount)
+
+
 async def _apply(
     connection: AsyncConnection,
     kind: Kind,
@@ -47,22 +66,11 @@ async def _apply(
     row: RowMapping,
     organization_ids: Mapping[str, int],
 ) -> None:
-    after = draft.after
-    assert after is not None  # noqa: S101 - the caller looked
     stored = _stored(kind, row, {n: slug for slug, n in organization_ids.items()})
-    changed: dict[str, Any] = {}
-    for name in (_ORGANIZATION, *kind.followed):
-        mine = stored[name]
-        if not (draft.differs(name) or draft.was_gone) or mine == after[name]:
-            continue
-        changed[name] = after[name]
-        if not (draft.was_gone or draft.was(name, mine)):
-            draft.lost.append(f"{name} (in Heddle {str(mine)[:200]!r})")
+    changed = draft.merged(stored, stored)
     if not changed:
         return
-    draft.changed = True
-    if draft.lost:
-        draft.note = draft.conflict(f"apply: {', '.join(draft.lost)}.")
+    draft.change()
     if _ORGANIZATION in changed:
         changed["organization_id"] = organization_ids[changed.pop(_ORGANIZATION)]
     values = {**changed, "updated_at": int(time.time())}

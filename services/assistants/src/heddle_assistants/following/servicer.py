@@ -2,11 +2,11 @@
 
 from heddle.assistant.v1 import following_pb2 as pb
 from heddle.assistant.v1 import following_pb2_grpc as pb_grpc
-from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.permissions import require_administrator, require_service
 from heddle_runtime.storage.database.engine import Database
 
+from heddle_assistants.field_checks import require
 from heddle_assistants.following.applied_rows import TABLES, listed
 from heddle_assistants.following.applying import Applying, applied
 from heddle_assistants.following.claims import Claims
@@ -67,7 +67,7 @@ def check_claim(request: pb.ClaimFollowingRequest) -> None:
         InvalidRequestError: Names it.
     """
     fits = 0 < len(request.claimant) <= _MAX_CLAIMANT
-    _require(fits, "claimant", f"must have 1 to {_MAX_CLAIMANT} characters")
+    require(fits, "claimant", f"must have 1 to {_MAX_CLAIMANT} characters")
 
 
 def check_rows(request: pb.FollowRowsRequest) -> None:
@@ -78,25 +78,20 @@ def check_rows(request: pb.FollowRowsRequest) -> None:
     """
     _require_table(request.table)
     fits = 0 < len(request.origin) <= _MAX_ORIGIN
-    _require(fits, "origin", f"must have 1 to {_MAX_ORIGIN} characters")
+    require(fits, "origin", f"must have 1 to {_MAX_ORIGIN} characters")
     names = [field.name for field, _ in request.rows.ListFields()]
-    _require(names in ([], [TABLES[request.table]]), "rows", "must be rows of the table")
+    require(names in ([], [TABLES[request.table]]), "rows", "must be rows of the table")
     rows = getattr(request.rows, TABLES[request.table])
     for name, count in (
         ("rows", len(rows)),
         ("gone_ids", len(request.gone_ids)),
         ("refusals", len(request.refusals)),
     ):
-        _require(count <= MAX_ROWS, name, f"must be at most {MAX_ROWS}")
-    _require(len(request.digests) == len(rows), "digests", "must be one for each row")
+        require(count <= MAX_ROWS, name, f"must be at most {MAX_ROWS}")
+    require(len(request.digests) == len(rows), "digests", "must be one for each row")
     longest = max(map(len, request.digests), default=0)
-    _require(longest <= _MAX_DIGEST, "digests", f"must have at most {_MAX_DIGEST} characters")
+    require(longest <= _MAX_DIGEST, "digests", f"must have at most {_MAX_DIGEST} characters")
 
 
 def _require_table(table: int) -> None:
-    _require(table in TABLES, "table", "is not followed")
-
-
-def _require(is_fulfilled: bool, field: str, problem: str) -> None:  # noqa: FBT001 - a condition
-    if not is_fulfilled:
-        raise InvalidRequestError("The request is not valid.", [Violation(field, problem)])
+    require(table in TABLES, "table", "is not followed")
