@@ -63,12 +63,10 @@ class AuditLog:
         The events of the changes are the last statements of the transaction: they hold the lock of
         the chain until it ends. A change that changes nothing adds no event.
         """
-        async with self._database.writing() as connection:
+        async with self.recording() as (connection, entries):
             changes: list[Change] = []
             yield connection, changes
-            entries = [entry_of(each, self._keys) for each in changes if not each.is_empty]
-            events = await append(connection, self._keys, entries)
-        report(events)
+            entries.extend(entry_of(each, self._keys) for each in changes if not each.is_empty)
 
     @asynccontextmanager
     async def attempt(self, action: str, object_id: str) -> AsyncGenerator[None]:

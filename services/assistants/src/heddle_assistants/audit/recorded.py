@@ -5,7 +5,7 @@ import time
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.storage.database.inserting import insertion
-from sqlalchemy import delete, select, update
+from sqlalchemy import Table, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.entries import (
@@ -32,7 +32,7 @@ async def record(log: AuditLog, request: pb.RecordAuditEventsRequest) -> None:
     """
     _check(request)
     async with log.recording() as (connection, entries):
-        before = await _last_number(connection, request.recorder)
+        before = await last_number(connection, audit_recorders, request.recorder, _FORGOTTEN)
         new = [each for each in request.events if each.number > before]
         if not new:
             return
@@ -53,15 +53,24 @@ def _check(request: pb.RecordAuditEventsRequest) -> None:
         raise InvalidRequestError("The events are not valid.", violations)
 
 
-async def _last_number(connection: AsyncConnection, recorder: str) -> int:
-    """Return the number of a recorder's last event, locked until the transaction ends."""
+async def last_number(
+    connection: AsyncConnection, recorders: Table, recorder: str, forgotten: int
+) -> int:
+    """Return the number of a recorder's last entry, locked until the transaction ends.
+
+    Args:
+        connection: The connection of the transaction.
+        recorders: The table with the last number of each recorder.
+        recorder: The recorder.
+        forgotten: Seconds after its last entry in which a recorder is forgotten.
+    """
     now = int(time.time())
     values = {"recorder": recorder, "last_number": 0, "recorded_at": now}
-    query_new = insertion(connection, audit_recorders).values(**values).on_conflict_do_nothing()
+    query_new = insertion(connection, recorders).values(**values).on_conflict_do_nothing()
     if (await connection.execute(query_new)).rowcount:
-        old = audit_recorders.c.recorded_at < now - _FORGOTTEN
-        await connection.execute(delete(audit_recorders).where(old))
-    query = select(audit_recorders.c.last_number).where(audit_recorders.c.recorder == recorder)
+        old = recorders.c.recorded_at < now - forgotten
+        await connection.execute(delete(recorders).where(old))
+    query = select(recorders.c.last_number).where(recorders.c.recorder == recorder)
     # SQLite has no such words and needs none: a writer is alone.
     number: int = (await connection.execute(query.with_for_update())).scalar_one()
     return number

@@ -3,6 +3,7 @@
 Once a release has made tables, a change here needs a revision in `revisions/versions` too.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from heddle_runtime.storage.database.columns import Amount, Identifier, Seconds, Untyped
@@ -57,6 +58,12 @@ def _count(name: str, first: int = 0) -> Column[int]:
 
 def _amount(name: str) -> Column[int]:
     return Column(name, Amount, nullable=False)
+
+
+def _amounts() -> Iterator[Column[int]]:
+    """Yield the columns of what a model consumed."""
+    tokens = ("prompt_tokens", "cached_tokens", "completion_tokens", "unpriced_tokens")
+    return map(_amount, ("requests", "usage_unknown", *tokens, "cost_picos"))
 
 
 organizations = Table(
@@ -314,13 +321,7 @@ usage = Table(
     Column("assistant_id", ForeignKey("assistants.id"), primary_key=True, autoincrement=False),
     Column("connector", Text, primary_key=True),
     Column("model", Text, primary_key=True),
-    _amount("requests"),
-    _amount("usage_unknown"),
-    _amount("prompt_tokens"),
-    _amount("cached_tokens"),
-    _amount("completion_tokens"),
-    _amount("unpriced_tokens"),
-    _amount("cost_picos"),
+    *_amounts(),
 )
 """What assistants consumed. Costs are in millionths of a millionth of a US dollar: that is what one
 token costs if a million cost a millionth, so sums are exact however they were recorded."""
@@ -333,13 +334,7 @@ daily_usage = Table(
     Column("connector", Text, primary_key=True),
     Column("model", Text, primary_key=True),
     _of_organization(),
-    _amount("requests"),
-    _amount("usage_unknown"),
-    _amount("prompt_tokens"),
-    _amount("cached_tokens"),
-    _amount("completion_tokens"),
-    _amount("unpriced_tokens"),
-    _amount("cost_picos"),
+    *_amounts(),
     Index(None, "organization_id", "day"),
     Index(None, "day"),
 )

@@ -5,8 +5,9 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle_conversion import parse
 from heddle_conversion.json_text import same
-from heddle_runtime.errors import PermissionDeniedError
+from heddle_runtime.errors import MalformedAssistantError, PermissionDeniedError
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import may_administer_in
 
@@ -37,6 +38,16 @@ def quota_of(metadata: dict[str, Any]) -> pb.Quota | None:
         return pb.Quota(problem=_PROBLEM)
     within = min(max(limit, Decimal(0)), Decimal(LARGEST // MICROS))
     return pb.Quota(limit_micros=int((within * MICROS).to_integral_value(ROUND_HALF_UP)))
+
+
+def stored_quota(metadata: str | None) -> pb.Quota | None:
+    """Return the limit in the text of metadata; None if there is none, or they are malformed."""
+    if not metadata or f'"{MEMBER}"' not in metadata:
+        return None
+    try:
+        return quota_of(parse(metadata))
+    except MalformedAssistantError:  # it cannot answer either
+        return None
 
 
 def keep_quota(

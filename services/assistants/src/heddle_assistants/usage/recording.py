@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 
 import structlog
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_conversion import parse
-from heddle_runtime.errors import MalformedAssistantError
 from heddle_runtime.storage.database.engine import Database
 from heddle_runtime.storage.database.inserting import Insertion, insertion, upsert
-from sqlalchemy import Table, case, delete, select, update
+from sqlalchemy import Table, case, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.model_prices import cost_of, price_of
+from heddle_assistants.audit.recorded import last_number
 from heddle_assistants.database.schema import (
     assistants,
     daily_usage,
@@ -25,7 +24,7 @@ from heddle_assistants.database.schema import (
     usage_recorders,
     usage_reservations,
 )
-from heddle_assistants.repository.quotas import MEMBER, quota_of
+from heddle_assistants.repository.quotas import stored_quota
 from heddle_assistants.usage.days import today
 from heddle_assistants.usage.entries import COUNTS, Entry, entries_of
 from heddle_assistants.usage.price_lookup import PriceLookup
@@ -67,7 +66,7 @@ class Recording:
         counted = [entry for entry in entries if entry.assistant in known]
         costs = [await self._cost(entry, known[entry.assistant]) for entry in counted]
         async with self._database.writing() as connection:
-            before = await _last_number(connection, recorder)
+            before = await last_number(connection, usage_recorders, recorder, _FORGOTTEN)
             new = [
                 (entry, cost)
                 for entry, cost in zip(counted, costs, strict=True)
@@ -112,7 +111,7 @@ class Recording:
 
     def _warn(self, entry: Entry, known: _Known) -> None:
         model_key = entry.assistant, entry.connector, entry.model
-        if model_key in self._warned or not _has_quota(known.metadata):
+        if model_key in self._warned or stored_quota(known.metadata) is None:
             return
         if len(self._warned) < _MOST_WARNED:
             self._warned.add(model_key)
@@ -122,29 +121,6 @@ class Recording:
             model=f"{entry.connector}/{entry.model}",
             remedy="set one in HEDDLE_ASSISTANTS_PRICES or the organisation's settings",
         )
-
-
-def _has_quota(metadata: str | None) -> bool:
-    if not metadata or f'"{MEMBER}"' not in metadata:
-        return False
-    try:
-        return quota_of(parse(metadata)) is not None
-    except MalformedAssistantError:
-        return False
-
-
-async def _last_number(connection: AsyncConnection, recorder: str) -> int:
-    """Return the number of a recorder's last entry, and hold it until the transaction ends."""
-    now = int(time.time())
-    values = {"recorder": recorder, "last_number": 0, "recorded_at": now}
-    query_new = insertion(connection, usage_recorders).values(**values).on_conflict_do_nothing()
-    if (await connection.execute(query_new)).rowcount:
-        old = usage_recorders.c.recorded_at < now - _FORGOTTEN
-        await connection.execute(delete(usage_recorders).where(old))
-    query = select(usage_recorders.c.last_number).where(usage_recorders.c.recorder == recorder)
-    # SQLite has no such words and needs none: a writer is alone.
-    number: int = (await connection.execute(query.with_for_update())).scalar_one()
-    return number
 
 
 def _rows(entries: Iterable[tuple[Entry, int | None]]) -> list[dict[str, Any]]:

@@ -5,12 +5,10 @@ from datetime import timedelta
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_conversion import parse
 from heddle_conversion.identifiers import row_id
 from heddle_runtime.errors import (
     QUOTA_SPENT,
     InvalidRequestError,
-    MalformedAssistantError,
     QuotaExceededError,
     ResourceExhaustedError,
     Violation,
@@ -27,7 +25,7 @@ from heddle_assistants.database.schema import (
     usage,
     usage_reservations,
 )
-from heddle_assistants.repository.quotas import MEMBER, quota_of
+from heddle_assistants.repository.quotas import stored_quota
 from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.recording import MOST_PICOS
 
@@ -63,7 +61,7 @@ class Reservations:
             return
         async with self._database.reading() as connection:
             row = (await connection.execute(_assistant(number))).one_or_none()
-        quota = _quota(row[1]) if row else None
+        quota = stored_quota(row[1]) if row else None
         if row is None or quota is None:
             return
         cost = await self._cost(request, row[0])
@@ -126,15 +124,6 @@ def _committed(number: int) -> Select[int | None, int | None]:
     spent = select(func.sum(usage.c.cost_picos)).where(usage.c.assistant_id == number)
     reserved = select(func.sum(_COLUMNS.cost_picos)).where(_COLUMNS.assistant_id == number)
     return select(spent.scalar_subquery(), reserved.scalar_subquery())
-
-
-def _quota(metadata: str | None) -> assistant_pb2.Quota | None:
-    if not metadata or f'"{MEMBER}"' not in metadata:
-        return None
-    try:
-        return quota_of(parse(metadata))
-    except MalformedAssistantError:  # it cannot answer either
-        return None
 
 
 def _check(request: pb.ReserveUsageRequest) -> None:
