@@ -213,7 +213,7 @@ async def app(
             ),
             bind(
                 versions_pb2_grpc.add_VersionServiceServicer_to_server,
-                VersionServicer(Versions(database, catalog, rows), catalog, writer, validation),
+                VersionServicer(Versions(database, catalog), catalog, writer, validation),
             ),
             bind(
                 sharing_pb2_grpc.add_SharingServiceServicer_to_server,
@@ -221,7 +221,7 @@ async def app(
             ),
             bind(
                 questions_pb2_grpc.add_QuestionServiceServicer_to_server,
-                QuestionServicer(QuestionStore(database, audit, catalog, rows)),
+                QuestionServicer(QuestionStore(database, audit, catalog)),
             ),
             bind(
                 rows_pb2_grpc.add_RowServiceServicer_to_server,

@@ -40,6 +40,16 @@ def deprecated_connector(name: object, field: str) -> list[Violation]:
     return [Violation(field, f"is the deprecated name of the connector {current!r}")]
 
 
+def require(is_fulfilled: bool, field: str, problem: str) -> None:  # noqa: FBT001 - a condition
+    """Refuse a request whose field does not fulfil a condition.
+
+    Raises:
+        InvalidRequestError: It does not; the violation says what is wrong.
+    """
+    if not is_fulfilled:
+        raise InvalidRequestError("The request is not valid.", [Violation(field, problem)])
+
+
 def may_be_user(owner: str) -> bool:
     """Return whether a user of this name can own a new assistant: deleted ones have no owner."""
     return owner != DELETED_OWNER and len(owner) <= MAX_OWNER_CHARACTERS

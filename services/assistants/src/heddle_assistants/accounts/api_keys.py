@@ -27,9 +27,9 @@ from sqlalchemy import (
     update,
 )
 
-from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.key_text import Peppers, new_key, parts
 from heddle_assistants.accounts.key_uses import KeyUses
+from heddle_assistants.accounts.owner_organizations import existing_organization
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import api_keys, organizations, users
 
@@ -109,10 +109,7 @@ class ApiKeys:
         generated = new_key(self._peppers)
         expires = requested.expire_time.seconds if requested.HasField("expire_time") else None
         async with self._audit.writing() as (connection, changes):
-            query = select(organizations.c.id).where(organizations.c.slug == requested.organization)
-            organization = await connection.scalar(query)
-            if organization is None:
-                raise no_organization(requested.organization)
+            organization = await existing_organization(connection, requested.organization)
             if requested.user:
                 query_role = select(users.c.role).where(
                     users.c.email == requested.user, users.c.organization_id == organization

@@ -7,6 +7,7 @@ from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.database.schema import organizations, users
 
 _ORGANIZATION_OF_USER = select(organizations.c.slug).join(
@@ -26,6 +27,19 @@ async def organization_id(connection: AsyncConnection, slug: str) -> int:
             insertion(connection, organizations).values(row).on_conflict_do_nothing()
         )
         identifier = (await connection.execute(query)).scalar_one()
+    return identifier
+
+
+async def existing_organization(connection: AsyncConnection, slug: str) -> int:
+    """Return the id of an organisation.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    query = select(organizations.c.id).where(organizations.c.slug == slug)
+    identifier: int | None = await connection.scalar(query)
+    if identifier is None:
+        raise no_organization(slug)
     return identifier
 
 

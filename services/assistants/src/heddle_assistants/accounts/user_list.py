@@ -12,7 +12,7 @@ from heddle_runtime.errors import ConflictError, NotFoundError
 from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, Row, delete, func, select
 
-from heddle_assistants.accounts.access import no_organization
+from heddle_assistants.accounts.owner_organizations import existing_organization
 from heddle_assistants.accounts.sign_in.sessions import end_of_address
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import organizations, passwords, sessions, users
@@ -78,12 +78,8 @@ class UserList:
             NotFoundError: There is no such organisation.
         """
         query = _LISTED.where(chosen.condition, users.c.email > after)
-        query_organization = select(organizations.c.id).where(
-            organizations.c.slug == chosen.organization
-        )
         async with self._database.reading() as connection:
-            if await connection.scalar(query_organization) is None:
-                raise no_organization(chosen.organization)
+            await existing_organization(connection, chosen.organization)
             rows = await connection.execute(query.order_by(users.c.email).limit(limit))
             return [_user(row) for row in rows]
 

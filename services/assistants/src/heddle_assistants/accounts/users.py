@@ -15,9 +15,9 @@ from sqlalchemy import Row, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.accounts.access import no_organization
 from heddle_assistants.accounts.checks import DEFAULT_ROLE
 from heddle_assistants.accounts.organizations import organization_reader
+from heddle_assistants.accounts.owner_organizations import existing_organization
 from heddle_assistants.accounts.sign_in.sessions import end_of_address, end_of_users
 from heddle_assistants.accounts.user_list import check_etag, no_user
 from heddle_assistants.audit.log import AuditLog
@@ -106,7 +106,7 @@ class Users:
     async def _add(self, user: pb.PutUserRequest, email: str) -> None:
         now = int(time.time())
         async with self._audit.writing() as (connection, changes):
-            organization = await _organization_id(connection, user.organization)
+            organization = await existing_organization(connection, user.organization)
             query = select(users.c.id).where(users.c.email == email, users.c.home)
             home = await connection.scalar(query) is None
             role = user.role or DEFAULT_ROLE
@@ -121,7 +121,7 @@ class Users:
     async def _put(self, user: pb.PutUserRequest, email: str, *, home: bool) -> None:
         now = int(time.time())
         async with self._audit.writing() as (connection, changes):
-            organization = await _organization_id(connection, user.organization)
+            organization = await existing_organization(connection, user.organization)
             role = user.role or DEFAULT_ROLE
             values = {
                 "organization_id": organization,
@@ -176,14 +176,6 @@ _KNOWN = select(
     *(users.c.id, users.c.home, organizations.c.slug),
     *(users.c.name, users.c.role, users.c.enabled),
 ).join(organizations, organizations.c.id == users.c.organization_id)
-
-
-async def _organization_id(connection: AsyncConnection, slug: str) -> int:
-    query = select(organizations.c.id).where(organizations.c.slug == slug)
-    identifier: int | None = await connection.scalar(query)
-    if identifier is None:
-        raise no_organization(slug)
-    return identifier
 
 
 async def _end_sign_in(

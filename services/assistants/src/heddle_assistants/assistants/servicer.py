@@ -14,13 +14,14 @@ from heddle_runtime.errors import (
     Violation,
 )
 from heddle_runtime.identity.call_metadata import Context, caller
-from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, Identity
 from heddle_runtime.identity.permissions import require_service
 from heddle_runtime.storage.database.engine import Database
 
 from heddle_assistants.access import may_see
+from heddle_assistants.accounts.organizations import organization_reader
+from heddle_assistants.accounts.resolution import output_hosts
 from heddle_assistants.accounts.sign_in.limits import uses
-from heddle_assistants.assistants.output_hosts import OutputHosts
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.catalog.checking import document_of
 from heddle_assistants.catalog.summaries import malformed, outline
@@ -54,7 +55,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         self._writer = writer
         self._validation = validation
         self._budgets = budgets
-        self._output_hosts = OutputHosts(database)
+        self._organization = organization_reader(database)
         self._database = database
         self._deletions = deletions
 
@@ -86,8 +87,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
             read_only=await self._catalog.in_folder(stored.assistant.id) is stored,
         )
         if request.HasField("user"):
-            hosts = await self._output_hosts.of(stored.organization)
-            response.organization_output_hosts = hosts
+            response.organization_output_hosts = await self._hosts_of(stored.organization)
         if may_see(identity, stored):
             response.assistant.CopyFrom(stored.assistant)
             response.warnings.extend(messages(stored.warnings))
@@ -221,6 +221,11 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         if await uses(self._database, f"confirmation {request.id}") > 1:
             raise AlreadyExistsError("The confirmation was used before.")
         return pb.UseConfirmationResponse()
+
+    async def _hosts_of(self, slug: str) -> str:
+        """Return the hosts of an organisation, as it wrote them; empty if it has set none."""
+        organization = await self._organization(slug or DEFAULT_ORGANIZATION)
+        return output_hosts(organization.settings) if organization else ""
 
     async def _checked(
         self, assistant: pb.Assistant, before: Stored | None, context: Context

@@ -15,10 +15,11 @@ from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import owns
 from sqlalchemy import ColumnElement
 
-from heddle_assistants.access import ASSISTANTS, may_use
+from heddle_assistants.access import ASSISTANTS, may_edit, may_use
 from heddle_assistants.catalog.folder import Contents, FolderAssistants
 from heddle_assistants.catalog.summaries import summary_of_row, summary_of_stored
 from heddle_assistants.catalog.used_files import used_files
+from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
@@ -80,6 +81,18 @@ class Catalog:
         if stored is None or await self._rows.get(identifier) is not None:
             return None
         return stored
+
+    async def editable(self, identifier: str, identity: Identity) -> Row:
+        """Return the row of an assistant of the database.
+
+        Raises:
+            NotFoundError: There is none that `identity` may edit.
+        """
+        in_folder = await self.in_folder(identifier) is not None
+        row = None if in_folder else await self._rows.get(identifier)
+        if row is None or not may_edit(identity, row):
+            raise no_assistant(identifier)
+        return row
 
     async def taken(self) -> frozenset[str]:
         """Return the identifiers that no new assistant of the database should have.

@@ -4,7 +4,6 @@ from heddle.assistant.v1 import jobs_pb2 as pb
 from heddle.assistant.v1 import jobs_pb2_grpc as pb_grpc
 from heddle_runtime.contract.enums import enum_names
 from heddle_runtime.contract.paging import cut, page_size
-from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.permissions import require_administrator, require_service
 from sqlalchemy import ColumnElement, and_
@@ -12,6 +11,7 @@ from sqlalchemy import ColumnElement, and_
 from heddle_assistants.database.paging import row_before
 from heddle_assistants.database.schema import job_findings
 from heddle_assistants.database.search import contains
+from heddle_assistants.field_checks import require
 from heddle_assistants.jobs.store import Jobs
 
 _MAX_FINDINGS = 1000
@@ -36,7 +36,7 @@ class JobServicer(pb_grpc.JobServiceServicer):
         identity = caller().identity
         require_administrator(identity)
         kinds = enum_names(pb.JobKind.DESCRIPTOR)
-        _require(request.kind in kinds, "kind", f"must be {', '.join(kinds.values())}")
+        require(request.kind in kinds, "kind", f"must be {', '.join(kinds.values())}")
         return pb.StartJobResponse(job=await self._jobs.start(request, identity.subject))
 
     async def GetJob(self, request: pb.GetJobRequest, context: Context) -> pb.GetJobResponse:
@@ -79,7 +79,7 @@ class JobServicer(pb_grpc.JobServiceServicer):
         """Claim a job."""
         require_service(caller().identity)
         fits = 0 < len(request.claimant) <= _MAX_CLAIMANT
-        _require(fits, "claimant", f"must have 1 to {_MAX_CLAIMANT} characters")
+        require(fits, "claimant", f"must have 1 to {_MAX_CLAIMANT} characters")
         return pb.ClaimJobResponse(job=await self._jobs.claim(request.claimant))
 
     async def ReportJob(
@@ -88,8 +88,8 @@ class JobServicer(pb_grpc.JobServiceServicer):
         """Store progress."""
         require_service(caller().identity)
         fits = len(request.findings) <= _MAX_FINDINGS
-        _require(fits, "findings", f"must be at most {_MAX_FINDINGS}")
-        _require(request.state in _ENDINGS, "state", "is not an end of a job")
+        require(fits, "findings", f"must be at most {_MAX_FINDINGS}")
+        require(request.state in _ENDINGS, "state", "is not an end of a job")
         return pb.ReportJobResponse(stop=await self._jobs.report(request))
 
 
@@ -104,8 +104,3 @@ def _condition(request: pb.ListJobFindingsRequest) -> ColumnElement[bool]:
         refused = columns.refusal != ""
         condition = and_(condition, refused if request.refused else ~refused)
     return condition
-
-
-def _require(is_fulfilled: bool, field: str, problem: str) -> None:  # noqa: FBT001 - a condition
-    if not is_fulfilled:
-        raise InvalidRequestError("The request is not valid.", [Violation(field, problem)])

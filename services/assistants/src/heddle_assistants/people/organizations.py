@@ -7,7 +7,7 @@ from heddle_runtime.identity.people import place
 from sqlalchemy import ColumnElement, Table, delete, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.accounts.access import no_organization
+from heddle_assistants.accounts.owner_organizations import existing_organization
 from heddle_assistants.database import schema
 
 ALL = frozenset(schema.metadata.tables)
@@ -20,10 +20,7 @@ async def removed(connection: AsyncConnection, slug: str, names: Collection[str]
     Raises:
         NotFoundError: There is no such organisation.
     """
-    query = select(schema.organizations.c.id).where(schema.organizations.c.slug == slug)
-    identifier: int | None = await connection.scalar(query)
-    if identifier is None:
-        raise no_organization(slug)
+    identifier = await existing_organization(connection, slug)
     places = []
     for table in reversed(schema.metadata.sorted_tables):  # children first
         conditions = _conditions(table, identifier)

@@ -13,13 +13,11 @@ from heddle_runtime.storage.database.inserting import insertion, upsert
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.access import may_edit
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.schema import saved_questions
-from heddle_assistants.repository.rows import Rows
-from heddle_assistants.repository.writer import held_row, no_assistant
+from heddle_assistants.repository.writer import held_row
 
 MAX_QUESTIONS = 100
 MAX_TEXT = 10_000
@@ -43,11 +41,10 @@ class Questions(NamedTuple):
 class QuestionStore:
     """Reads and replaces questions for those who may edit the assistant."""
 
-    def __init__(self, database: Database, audit: AuditLog, catalog: Catalog, rows: Rows) -> None:
+    def __init__(self, database: Database, audit: AuditLog, catalog: Catalog) -> None:
         self._database = database
         self._audit = audit
         self._catalog = catalog
-        self._rows = rows
 
     async def get(self, identifier: str, identity: Identity) -> Questions:
         """Return the questions of an assistant.
@@ -55,10 +52,7 @@ class QuestionStore:
         Raises:
             NotFoundError: There is none in the database that `identity` may edit.
         """
-        await self._refuse_folder(identifier)
-        row = await self._rows.get(identifier)
-        if row is None or not may_edit(identity, row):
-            raise no_assistant(identifier)
+        row = await self._catalog.editable(identifier, identity)
         async with self._database.reading() as connection:
             return await _stored(connection, row)
 
@@ -73,7 +67,7 @@ class QuestionStore:
             NotFoundError: There is none in the database that `identity` may edit.
         """
         check(questions)
-        await self._refuse_folder(identifier)
+        await self._catalog.editable(identifier, identity)
         items = [[each.title, each.text] for each in questions]
         async with self._audit.writing() as (connection, changes):
             row = await held_row(connection, identifier, identity, "")
@@ -89,10 +83,6 @@ class QuestionStore:
             members = {"questions": before.items}, {"questions": items}
             changes.append(Change("questions.update", str(row.id), row.organization, *members))
         return Questions(row.id, items, before.revision + 1)
-
-    async def _refuse_folder(self, identifier: str) -> None:
-        if await self._catalog.in_folder(identifier) is not None:
-            raise no_assistant(identifier)
 
 
 def check(questions: Sequence[pb.SavedQuestion]) -> None:

@@ -11,14 +11,11 @@ from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Row as Record
 from sqlalchemy import select
 
-from heddle_assistants.access import may_edit
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.schema import assistant_versions as versions
-from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.saving import INITIAL
 from heddle_assistants.repository.snapshots import row_of_snapshot
-from heddle_assistants.repository.writer import no_assistant
 
 _COLUMNS = [column for column in versions.c if column is not versions.c.document]
 
@@ -33,10 +30,9 @@ class Version(NamedTuple):
 class Versions:
     """Finds versions for those who may change the assistant."""
 
-    def __init__(self, database: Database, catalog: Catalog, rows: Rows) -> None:
+    def __init__(self, database: Database, catalog: Catalog) -> None:
         self._database = database
         self._catalog = catalog
-        self._rows = rows
 
     async def listed(
         self, identifier: str, identity: Identity, before: int, limit: int
@@ -52,7 +48,7 @@ class Versions:
         Raises:
             NotFoundError: There is no assistant in the database that `identity` may change.
         """
-        row = await self._row(identifier, identity)
+        row = await self._catalog.editable(identifier, identity)
         query = select(*_COLUMNS).where(versions.c.assistant_id == row.id)
         if before:
             query = query.where(versions.c.number < before)
@@ -71,7 +67,7 @@ class Versions:
         Raises:
             NotFoundError: There is none that `identity` may read.
         """
-        row = await self._row(identifier, identity)
+        row = await self._catalog.editable(identifier, identity)
         number = number or row.revision
         query = select(versions).where(
             versions.c.assistant_id == row.id, versions.c.number == number
@@ -83,14 +79,6 @@ class Versions:
         if number == row.revision:
             return Version(_initial(row), row)
         raise _no_version(identifier, number)
-
-    async def _row(self, identifier: str, identity: Identity) -> Row:
-        if await self._catalog.in_folder(identifier) is not None:
-            raise no_assistant(identifier)
-        row = await self._rows.get(identifier)
-        if row is None or not may_edit(identity, row):
-            raise no_assistant(identifier)
-        return row
 
 
 def _no_version(identifier: str, number: int) -> NotFoundError:
