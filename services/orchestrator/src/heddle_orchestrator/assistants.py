@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceAsyncStub
-from heddle_runtime.identity.call_metadata import Context, caller, new_call_options, remaining
+from heddle_runtime.identity.call_metadata import Context, caller, remaining
 from heddle_runtime.identity.callers import SERVICE, Identity
 from heddle_runtime.identity.permissions import require
 from heddle_runtime.identity.service_credentials import ServiceCredentials
@@ -69,10 +69,9 @@ class CachedAssistants:
             subject=identity.subject, organization=identity.organization, scopes=identity.scopes
         )
         request = assistant_pb2.GetAssistantRequest(reference=reference, user=user)
-        with self._credentials.as_service():  # a user may run an assistant that it may not read
-            response = await self._service.GetAssistant(
-                request, **new_call_options(_TIMEOUT_SECONDS)
-            )
+        # As the service: a user may run an assistant that it may not read.
+        method = self._service.GetAssistant
+        response = await self._credentials.call(method, request, _TIMEOUT_SECONDS)
         quota = budget(response, self._meter, started)
         assistant = limited_to(response.assistant, response.organization_output_hosts)
         return CachedAssistant(prepare(assistant), quota, response.readable)

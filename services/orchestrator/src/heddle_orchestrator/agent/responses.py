@@ -53,12 +53,12 @@ class TextResponse:
             usage: The usage of the decisions. It is added to that of the answer.
             include_sources: Whether the response lists its sources.
         """
-        results = _results(state, self.max_chars)
-        if results.text:
-            _insert(request.generation, results.text)
-        if sent := source_events(called, SentText(results.text)):
+        results, citations = _results(state, self.max_chars)
+        if results:
+            _insert(request.generation, results)
+        if sent := source_events(called, SentText(results)):
             yield sent
-        citations = results.citations if include_sources else ()
+        citations = citations if include_sources else ()
         texts: list[str] = []
         async with aclosing(self.generate(request)) as batches:
             async for events in batches:
@@ -85,15 +85,8 @@ class TextResponse:
         return [output_events.event(response, self.query_id), pb.RunEvent(done=total)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Results:
-    """The results of a run for the model that answers."""
-
-    text: str
-    citations: tuple[Citation, ...] = ()
-
-
-def _results(state: State, max_chars: int) -> _Results:
+def _results(state: State, max_chars: int) -> tuple[str, tuple[Citation, ...]]:
+    """Return the results of a run for the model that answers, and their sources."""
     environment = state.environment
     parts: list[str] = []
     citations: tuple[Citation, ...] = ()
@@ -110,7 +103,7 @@ def _results(state: State, max_chars: int) -> _Results:
             parts.append(_CITE)
     if environment.errors:
         parts += [*errors(environment), _INCOMPLETE]
-    return _Results("\n\n".join(parts), citations)
+    return "\n\n".join(parts), citations
 
 
 def _insert(generation: connector_pb2.GenerateMessageRequest, text: str) -> None:

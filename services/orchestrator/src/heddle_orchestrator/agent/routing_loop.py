@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 import structlog
+from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle.chat.v1 import chat_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
@@ -17,6 +18,7 @@ from heddle_runtime.contract.json_text import members
 from heddle_runtime.errors import HeddleError, from_rpc, to_status
 from heddle_runtime.identity.call_metadata import remaining
 from heddle_runtime.redaction import redact
+from heddle_runtime.telemetry import spans
 from heddle_runtime.telemetry.metrics import table
 
 from heddle_orchestrator.agent import output_events
@@ -41,7 +43,6 @@ from heddle_orchestrator.agent.responses import TextResponse
 from heddle_orchestrator.agent.routers.rules import decide_by_rules
 from heddle_orchestrator.agent.state import PastRun, State
 from heddle_orchestrator.agent.summary import summarize
-from heddle_orchestrator.agent.tracing import decision_span, describe_decision
 from heddle_orchestrator.agent.validation import validated
 from heddle_orchestrator.functions.budget import Budget, add_usage
 from heddle_orchestrator.tools.bindings import BoundTool, stop_on_failure, to_duration
@@ -106,9 +107,9 @@ class RoutingLoop:
             declined = self.run.confirmations.declined
             confirmed = self._confirmed(available.tools)
             tools = [each for each in available.tools if confirmed or not (each.ask and declined)]
-            with decision_span():
+            with spans.span("plan", attributes=_plan):
                 decision = confirmed or self._forced(tools) or await self._decide(tools)
-                describe_decision(decision, self.run.request.assistant, self.state)
+                _describe_decision(decision, self.run.request.assistant, self.state)
             yield [self._decision_event(decision, tools, time.monotonic() - started, before)]
             if decision.ends:
                 break
@@ -351,6 +352,23 @@ class RoutingLoop:
         if usage.ByteSize():
             event.usage.CopyFrom(usage)
         return pb.RunEvent(decision=event)
+
+
+def _describe_decision(decision: Decision, assistant: Assistant, state: State) -> None:
+    """Add a decision to its span."""
+    if not spans.is_drawn():
+        return
+    known: dict[str, spans.Value] = {
+        "heddle.decision.iteration": state.iterations + 1,
+        "heddle.decision.decider": decision.router,
+        "heddle.decision.tools": [choice.tool for choice in decision.choices],
+        "heddle.decision.rejected": bool(decision.rejected),
+    }
+    spans.annotate(lambda: known, f"plan {assistant.id or 'unsaved'}")
+
+
+def _plan() -> spans.Attributes:
+    return {"gen_ai.operation.name": "plan"}
 
 
 def _tool_error(tool: str, failure: HeddleError) -> tool_pb2.EnvironmentError:

@@ -31,12 +31,7 @@ class Budget:
             QuotaExceededError: Nothing is left, or the quota cannot be computed.
         """
         uncounted = self._counter.counted.minus(self._baseline)
-        spent = (
-            (uncounted.prompt - uncounted.cached) * self._price.input_micros
-            + uncounted.cached * self._price.cached_input_micros
-            + uncounted.completion * self._price.output_micros
-        )
-        if spent >= self._left:
+        if uncounted.cost(self._price) >= self._left:
             table.QUOTA_REFUSALS.add(1, "spent")
             raise QuotaExceededError(self._problem or QUOTA_SPENT)
 

@@ -4,19 +4,16 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-import grpc
 import structlog
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
-from heddle_runtime.errors import InvalidRequestError, from_rpc
-from heddle_runtime.identity.call_metadata import new_call_options
+from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.serving.background import in_background
 
 from heddle_orchestrator.metering.meter import MAX_BATCH, MAX_SETTLED, Meter
 
 log = structlog.get_logger(__name__)
-_TIMEOUT_SECONDS = 5.0
 
 
 @asynccontextmanager
@@ -68,16 +65,14 @@ class Flusher:
                 recorder=self._meter.recorder, entries=entries, settled_reservations=settled
             )
             try:
-                with self._credentials.as_service():
-                    await self._service.RecordUsage(request, **new_call_options(_TIMEOUT_SECONDS))
-            except grpc.aio.AioRpcError as failure:
-                error = from_rpc(failure)
-                if not isinstance(error, InvalidRequestError):
-                    self._report(error.message)
-                    return
+                await self._credentials.call(self._service.RecordUsage, request)
+            except InvalidRequestError as error:
                 # Retrying would fail again and block all later batches.
                 problems = [f"{v.field}: {v.description}" for v in error.violations]
                 log.error("usage lost: rejected", entries=len(entries), problems=problems)  # noqa: TRY400 - the problems say more than a traceback
+            except HeddleError as error:
+                self._report(error.message)
+                return
             self._meter.recorded()
         if self._failing:
             log.info("usage recorded again")

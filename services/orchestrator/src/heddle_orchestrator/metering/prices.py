@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 
-import grpc
 import structlog
 from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
-from heddle_runtime.identity.call_metadata import Context, call_options
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity.call_metadata import Context, remaining
 from heddle_runtime.identity.service_credentials import ServiceCredentials
+
+from heddle_orchestrator.metering.usage_counter import Tokens
 
 _TIMEOUT_SECONDS = 2.0
 _MICROS = 1_000_000
@@ -30,21 +32,16 @@ class PriceClient:
         connector, _, name = model.partition("/")
         ref = assistant_pb2.ModelRef(connector=connector, model=name)
         request = pb.GetPriceRequest(model=ref, organization=organization)
+        seconds = remaining(context, _TIMEOUT_SECONDS)
         try:
-            with self.credentials.as_service():
-                options = call_options(context, _TIMEOUT_SECONDS)
-                response = await self.service.GetPrice(request, **options)
-        except grpc.aio.AioRpcError as error:
-            log.warning("price not available", model=model, code=error.code().name)
+            response = await self.credentials.call(self.service.GetPrice, request, seconds)
+        except HeddleError as error:
+            log.warning("price not available", model=model, reason=error.reason)
             return None
         return response.price if response.HasField("price") else None
 
 
 def cost_micros(usage: chat_pb2.Usage, price: assistant_pb2.Price) -> int:
     """Return the cost of tokens in millionths of a US dollar, rounded up."""
-    picos = (
-        (usage.prompt_tokens - usage.cached_tokens) * price.input_micros
-        + usage.cached_tokens * price.cached_input_micros
-        + usage.completion_tokens * price.output_micros
-    )
-    return max(0, -(-picos // _MICROS))
+    tokens = Tokens(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+    return max(0, -(-tokens.cost(price) // _MICROS))

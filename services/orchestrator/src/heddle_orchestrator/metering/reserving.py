@@ -3,13 +3,12 @@
 import uuid
 from dataclasses import dataclass
 
-import grpc
 from google.protobuf.duration_pb2 import Duration
 from heddle.connector.v1 import connector_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
-from heddle_runtime.errors import QuotaExceededError, ResourceExhaustedError, from_rpc
-from heddle_runtime.identity.call_metadata import Context, call_options, remaining
+from heddle_runtime.errors import QuotaExceededError, ResourceExhaustedError
+from heddle_runtime.identity.call_metadata import Context, remaining
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.telemetry.metrics import table
 
@@ -61,19 +60,13 @@ class Reserver:
         return request.reservation_id
 
     async def _reserve(self, request: pb.ReserveUsageRequest, context: Context) -> None:
+        reserve = self.service.ReserveUsage
         try:
-            await self._send(request, context)
+            await self.credentials.call(reserve, request, remaining(context))
         except ResourceExhaustedError:
             # Answers that have ended may still be reserved: record their usage now.
             await self.flusher.flush()
-            await self._send(request, context)
-
-    async def _send(self, request: pb.ReserveUsageRequest, context: Context) -> None:
-        try:
-            with self.credentials.as_service():
-                await self.service.ReserveUsage(request, **call_options(context))
-        except grpc.aio.AioRpcError as error:
-            raise from_rpc(error) from error
+            await self.credentials.call(reserve, request, remaining(context))
 
 
 def prompt_tokens(generation: connector_pb2.GenerateMessageRequest) -> int:

@@ -4,6 +4,7 @@ from copy import copy
 from dataclasses import dataclass, field
 
 import msgspec
+from heddle.assistant.v1.assistant_pb2 import Price
 
 
 class Tokens(msgspec.Struct):
@@ -20,6 +21,14 @@ class Tokens(msgspec.Struct):
         self.prompt += other.prompt
         self.cached += other.cached
         self.completion += other.completion
+
+    def cost(self, price: Price) -> int:
+        """Return their cost in millionths of a millionth of a US dollar."""
+        return (
+            (self.prompt - self.cached) * price.input_micros
+            + self.cached * price.cached_input_micros
+            + self.completion * price.output_micros
+        )
 
     def minus(self, other: "Tokens") -> "Tokens":
         """Return the difference to `other`, at least 0 each."""

@@ -4,10 +4,9 @@ The document is the same for every question, so the prompt caches of providers a
 texts around it never change by a byte, because imported assistants rely on them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from heddle.assistant.v1 import assistant_pb2
-from heddle.chat.v1 import chat_pb2
 
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.template import CONTEXT, USER_INPUT, Template
@@ -48,24 +47,13 @@ class KvcacheAugment(SimpleAugment):
             return _TEMPLATE
         return super().template(assistant, slots)
 
-    def prompt(
-        self,
-        assistant: assistant_pb2.Assistant,
-        messages: Sequence[chat_pb2.Message],
-        slots: Mapping[str, str],
-        notes: Sequence[str] = (),
-        *,
-        max_chars: int,
-    ) -> list[chat_pb2.Message]:
-        """Return the messages for the model, likewise."""
+    def placed(
+        self, assistant: assistant_pb2.Assistant, slots: Mapping[str, str]
+    ) -> tuple[str, Mapping[str, str]]:
+        """Return the system prompt with the document, and the texts without it."""
         texts = {name: text for name, text in slots.items() if name != DOCUMENT}
         if not assistant.prompt_template and not texts.get(CONTEXT):
             texts.pop(CONTEXT, None)  # the question is sent as it is
-        if document := slots.get(DOCUMENT, ""):
-            labelled = f"{_BEFORE}{document}{_AFTER}"
-            system = f"{labelled}\n\n{assistant.system_prompt}"
-            with_document = assistant_pb2.Assistant()
-            with_document.CopyFrom(assistant)
-            with_document.system_prompt = system if assistant.system_prompt else labelled
-            assistant = with_document
-        return super().prompt(assistant, messages, texts, notes, max_chars=max_chars)
+        document = slots.get(DOCUMENT, "")
+        labelled = f"{_BEFORE}{document}{_AFTER}" if document else ""
+        return "\n\n".join(filter(None, (labelled, assistant.system_prompt))), texts

@@ -36,6 +36,12 @@ class SimpleAugment:
         slots = (*self.slots, *tool_slots)
         return template_of(assistant, slots, self.inline_slots, self.system_slots)
 
+    def placed(
+        self, assistant: assistant_pb2.Assistant, slots: Mapping[str, str]
+    ) -> tuple[str, Mapping[str, str]]:
+        """Return the system prompt, and the texts for the template."""
+        return assistant.system_prompt, slots
+
     def prompt(
         self,
         assistant: assistant_pb2.Assistant,
@@ -59,11 +65,12 @@ class SimpleAugment:
                 built then.
         """
         prompt = list(messages)
+        instructions, slots = self.placed(assistant, slots)
         template = self.template(assistant, slots)
         position = question_index(prompt) if template.text else None
         if position is not None:
             prompt[position] = _rewritten(prompt[position], template, slots, max_chars)
-        system = "\n\n".join(filter(None, (assistant.system_prompt, *notes)))
+        system = "\n\n".join(filter(None, (instructions, *notes)))
         if system and messages:
             part = chat_pb2.ContentPart(text=system)
             prompt.insert(0, chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, parts=[part]))

@@ -1,11 +1,10 @@
 """Checks assistants against what is installed, before they are stored.
 
 `validator` asks the other services, `installed` stores their answers, and `faults` finds the faults
-and compares them with those of the assistant before an edit. `templates` and `template_findings`
-check templates.
+and compares them with those of the assistant before an edit. `template_findings` checks templates.
 """
 
-from heddle_orchestrator.validation.templates import TemplateChecker
+from heddle_orchestrator.validation.template_findings import TemplateChecker
 from heddle_orchestrator.validation.validator import Validator
 
 __all__ = ["TemplateChecker", "Validator"]

@@ -1,4 +1,4 @@
-"""Finds likely mistakes in a template. Pure functions."""
+"""Finds likely mistakes in a template."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -6,28 +6,38 @@ from itertools import chain, islice
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_runtime.identity.call_metadata import Context
 
 from heddle_orchestrator import prompts
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.template import USER_INPUT, Template
 from heddle_orchestrator.tools.bindings import is_unnamed
+from heddle_orchestrator.tools.default_slots import DefaultSlots
 
 MAX_FINDINGS = 100
 _AUGMENT_MODES = (assistant_pb2.MODE_UNSPECIFIED, assistant_pb2.MODE_AUGMENT)
 Kind = pb.TemplateFinding.Kind
 
 
-def slots_by_binding(
-    assistant: assistant_pb2.Assistant, default_slots: Mapping[str, str]
-) -> list[str]:
-    """Return the slot of each binding, empty for a tool that does not exist.
+class TemplateChecker:
+    """Finds likely mistakes in templates."""
 
-    Args:
-        assistant: The assistant.
-        default_slots: The own slot of each tool by its name.
-    """
-    return [each.slot or default_slots.get(each.tool, "") for each in assistant.tools]
+    def __init__(self, default_slots: DefaultSlots) -> None:
+        self._default_slots = default_slots
+
+    async def check(
+        self, assistant: assistant_pb2.Assistant, context: Context
+    ) -> list[pb.TemplateFinding]:
+        """Return the findings; none if a slot is not known."""
+        default_slots: Mapping[str, str] | None = {}
+        if any(not each.slot for each in assistant.tools):
+            default_slots = await self._default_slots.get(context)
+        if default_slots is None:
+            return []
+        return findings_of(
+            assistant, [each.slot or default_slots.get(each.tool, "") for each in assistant.tools]
+        )
 
 
 def findings_of(
@@ -37,7 +47,7 @@ def findings_of(
 
     Args:
         assistant: The assistant.
-        slots: The slot of each binding.
+        slots: The slot of each binding; empty for a tool that does not exist.
     """
     template = _processor_of(assistant).template(assistant, slots)
     findings = chain(
