@@ -118,10 +118,7 @@ def test_a_change_of_a_file_is_shown_with_its_diff(services: Services, heddle: R
 
 
 def test_a_trace_shows_the_steps_and_the_prompt(services: Services, heddle: Run) -> None:
-    message = chat_pb2.Message(
-        role=chat_pb2.ROLE_USER,
-        parts=[chat_pb2.ContentPart(text="Why?"), chat_pb2.ContentPart(image=chat_pb2.Media())],
-    )
+    message = orchestrator_pb2.Trace.Message(role=chat_pb2.ROLE_USER, parts=["Why?", "How?"])
     step = orchestrator_pb2.Trace.Step(name="rag", output_chars=12)
     trace = orchestrator_pb2.Trace(prompt=[message], steps=[step])
     services.orchestrator.script = [event(trace=trace), DONE]
@@ -130,7 +127,7 @@ def test_a_trace_shows_the_steps_and_the_prompt(services: Services, heddle: Run)
 
     assert code == 0
     assert services.orchestrator.seen[0].include_trace
-    assert notes == "\nTrace\nrag: 0.00 s, 12 characters\n\n[user]\nWhy?\n[image]\n"
+    assert notes == "\nTrace\nrag: 0.00 s, 12 characters\n\n[user]\nWhy?\nHow?\n"
 
 
 def test_the_trace_of_an_agent_shows_what_was_found(services: Services, heddle: Run) -> None:

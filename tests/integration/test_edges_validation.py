@@ -498,7 +498,7 @@ async def test_tools_without_a_name_or_unknown_are_skipped_with_a_warning(
     assert [each.tool for each in finished] == ["nope", "single_file"]
     assert "No tool is named 'nope'." in finished[0].error.message
     [trace] = [each.trace for each in events if each.HasField("trace")]
-    assert [(step.name, step.error_reason) for step in trace.steps[:2]] == [
+    assert [(step.name, step.error.reason) for step in trace.steps[:2]] == [
         ("tools[0]", "NOT_FOUND"),
         ("nope", "NOT_FOUND"),
     ]

@@ -23,7 +23,7 @@ async def test_a_trace_shows_lengths_instead_of_what_tools_found(harness: Harnes
 
     assert kinds(events)[-2:] == ["trace", "done"]
     trace = events[-2].trace
-    assert trace.prompt[0].parts[0].text == "\n\n[a: 8 characters]\n\n \n\nmail [redacted]\n\n"
+    assert trace.prompt[0].parts[0] == "\n\n[a: 8 characters]\n\n \n\nmail [redacted]\n\n"
     assert [(s.name, s.output_chars) for s in trace.steps] == [("a", 8), ("model", 5)]
     assert "sk-abc" not in str(trace)
     assert "found it" not in str(trace.prompt)
@@ -52,7 +52,7 @@ async def test_a_replaced_model_is_told_and_traced(harness: Harness, reason: str
     for events in (await harness.events(request), await harness.whole(request)):
         assert kinds(events) == ["model_replaced", "text_delta", "trace", "done"]
         assert events[0].model_replaced == replacement
-        steps = [(step.name, step.error_reason) for step in events[-2].trace.steps]
+        steps = [(step.name, step.error.reason) for step in events[-2].trace.steps]
         assert steps == [("model", reason or "NOT_FOUND"), ("model", "")]
 
 

@@ -29,8 +29,7 @@ async def trace_of(harness: Harness, request: pb.RunCompletionRequest) -> pb.Tra
 def texts(trace: pb.Trace, slot: pb.Trace.Insertion) -> list[str]:
     """Return what the prompt has in the ranges of a slot."""
     return [
-        trace.prompt[each.message].parts[each.part].text[each.start : each.end]
-        for each in slot.ranges
+        trace.prompt[each.message].parts[each.part][each.start : each.end] for each in slot.ranges
     ]
 
 
@@ -45,7 +44,7 @@ async def test_a_slot_tells_its_tool_and_its_place_in_the_prompt(harness: Harnes
     trace = await trace_of(harness, traced(ask(target, "What is a shed? 𝄞")))
 
     sent = harness.connector.seen[-1].messages
-    assert [m.parts[0].text for m in trace.prompt] == [m.parts[0].text for m in sent]
+    assert [m.parts[0] for m in trace.prompt] == [m.parts[0].text for m in sent]
     slots = [(s.slot, s.tool, s.text, texts(trace, s)) for s in trace.slots]
     assert slots == [
         ("user_input", "", "What is a shed? 𝄞", ["What is a shed? 𝄞"]),
@@ -97,7 +96,7 @@ async def test_steps_have_starts_outputs_and_failures(harness: Harness) -> None:
     ]
     assert [a.slot, b.slot, a.binding_id] == ["context", "more", "a"]
     assert (a.output, a.output_cut, a.output_chars) == ("x" * 20_000, True, 30_000)
-    assert (b.error_reason, b.error_message) == ("TOOL_FAILED", "The library is closed.")
+    assert (b.error.reason, b.error.message) == ("TOOL_FAILED", "The library is closed.")
     assert (model.output, model.output_cut, model.model) == ("Hello", False, "scripted/m")
     starts = [step.start.ToNanoseconds() for step in trace.steps]
     assert starts == sorted(starts)

@@ -325,7 +325,7 @@ async def test_a_trace_tells_which_tool_of_the_agent_brought_each_passage(agent:
     assert len(brought) == len(passages)
     for number, slot in enumerate(brought, start=1):
         [place] = slot.ranges
-        prompt = trace.prompt[place.message].parts[place.part].text
+        prompt = trace.prompt[place.message].parts[place.part]
         assert prompt[place.start : place.end] == slot.text
         assert slot.text.endswith(f"The voltage is {number} V.")
         assert trace.steps[slot.step].tool == FAST

@@ -9,20 +9,21 @@ from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_conversion.assistant_json import FieldError, read_struct
-from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, from_rpc
 from heddle_runtime.identity.call_metadata import caller, new_call_options
 from heddle_runtime.rpc.client import ResponseStream, streaming
-from pydantic import Field
+from pydantic import Field, create_model
 
 from heddle_gateway.admin.tools import ToolConfig, ToolName
 from heddle_gateway.http.disconnect import DisconnectWatcher, GatewayStoppingError
 from heddle_gateway.http.error_responses import from_error
-from heddle_gateway.http.models import Model, StrictModel
+from heddle_gateway.http.models import DocumentedAs, Model, StrictModel
 from heddle_gateway.openai.chat.event_stream import EventStream
 from heddle_gateway.openai.chat.stream_encoder import END, failure, one_line
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import LIST_SECONDS, call
+from heddle_gateway.transcoding.messages import writer
+from heddle_gateway.transcoding.schemas import response_model
 
 _MAX_QUESTION_CHARS = 10_000
 _NO_MODEL = ModelRef(connector="bypass", model="simple-bypass")
@@ -50,32 +51,14 @@ class ToolRun(StrictModel):
     stream: bool = Field(default=False, description="Whether the progress is streamed.")
 
 
-class ToolSource(Model):
-    """A source of the text."""
-
-    title: str
-    uri: str
-    excerpt: str
-    score: float | None
-    kind: str
-    attributes: dict[str, str]
+def _described_outcome() -> type[Model]:
+    """Return the model that describes the result of a tool."""
+    base = response_model(pb.ToolResult.DESCRIPTOR)
+    text = Field(description="The text for the slot.")
+    return create_model(base.__name__, __base__=base, __doc__=base.__doc__, text=(str, text))
 
 
-class ToolOutcome(Model):
-    """The result of a tool.
-
-    With `stream` it is the `data` of the last event, of the type `result`. The events before have
-    the type `status` and a `message` in `data`. A run that fails ends with an event that has
-    `error`, as of an error response. `[DONE]` is the end of the stream.
-    """
-
-    text: str
-    slot: str = Field(description="The slot that the tool fills.")
-    seconds: Annotated[float, Field(ge=0)]
-    result_count: int | None = Field(description="How many items a search found.")
-    sources: list[ToolSource]
-    warnings: list[str] = Field(description="Parts of the work that failed.")
-    metadata: dict[str, Any]
+ToolOutcome = Annotated[dict[str, Any], DocumentedAs(factory=_described_outcome)]
 
 
 @routes.post(
@@ -150,7 +133,7 @@ async def _stream(api: Call, request: pb.ExecuteToolRequest, watcher: Disconnect
     try:
         async for event in _events(api, request):
             if event.HasField("result"):
-                ending = _frame("result", _outcome(event.result).model_dump()) + END
+                ending = _frame("result", _outcome(event.result)) + END
                 break
             await out.write(_frame("status", {"message": event.status.message}))
         if not ending:
@@ -171,20 +154,6 @@ def _frame(kind: str, data: dict[str, Any]) -> bytes:
     return b"data: " + one_line(msgspec.json.encode({"type": kind, "data": data})) + b"\n\n"
 
 
-def _outcome(result: pb.ToolResult) -> ToolOutcome:
-    return ToolOutcome.of(
-        result,
-        text="".join(part.text for part in result.parts),
-        seconds=result.elapsed.ToNanoseconds() / 1e9,
-        result_count=result.result_count if result.HasField("result_count") else None,
-        sources=[
-            ToolSource.of(
-                each,
-                score=each.score if each.HasField("score") else None,
-                attributes=dict(each.attributes),
-            )
-            for each in result.sources
-        ],
-        warnings=list(result.warnings),
-        metadata=from_struct(result.metadata),
-    )
+def _outcome(result: pb.ToolResult) -> dict[str, Any]:
+    members = writer(pb.ToolResult.DESCRIPTOR)(result)
+    return {"text": "".join(part.text for part in result.parts), **members}

@@ -99,7 +99,7 @@ def show_trace(trace: orchestrator_pb2.Trace) -> None:
     notes.print("\nTrace", style="bold")
     for step in trace.steps:
         took = step.elapsed.ToTimedelta().total_seconds()
-        result = step.error_reason or f"{step.output_chars} characters"
+        result = step.error.reason or f"{step.output_chars} characters"
         notes.print(plain(f"{step.name}: {took:.2f} s, {result}"), style="dim")
     for objects in trace.tree.environment.findings:
         notes.print(
@@ -108,10 +108,7 @@ def show_trace(trace: orchestrator_pb2.Trace) -> None:
         )
     for message in trace.prompt:
         role = chat_pb2.Role.Name(message.role).removeprefix("ROLE_").lower()
-        text = "\n".join(
-            part.text if part.HasField("text") else f"[{part.WhichOneof('kind')}]"
-            for part in message.parts
-        )
+        text = "\n".join(message.parts)
         notes.print(plain(f"\n[{role}]\n{text}"), style="dim")
 
 

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from heddle_gateway.http.models import Model, Name
-from heddle_gateway.openai.chat.trace_schema import TraceEvent
+from heddle_gateway.openai.chat.traces import TraceEvent
 
 MAX_MESSAGES = 4096
 MAX_PARTS = 1024

@@ -712,7 +712,7 @@ class Trace(_message.Message):
         ELAPSED_FIELD_NUMBER: _builtins.int
         INPUT_FIELD_NUMBER: _builtins.int
         OUTPUT_CHARS_FIELD_NUMBER: _builtins.int
-        ERROR_REASON_FIELD_NUMBER: _builtins.int
+        ERROR_FIELD_NUMBER: _builtins.int
         KIND_FIELD_NUMBER: _builtins.int
         START_FIELD_NUMBER: _builtins.int
         BINDING_ID_FIELD_NUMBER: _builtins.int
@@ -721,7 +721,6 @@ class Trace(_message.Message):
         CALL_ID_FIELD_NUMBER: _builtins.int
         OUTPUT_FIELD_NUMBER: _builtins.int
         OUTPUT_CUT_FIELD_NUMBER: _builtins.int
-        ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
         MODEL_FIELD_NUMBER: _builtins.int
         USAGE_FIELD_NUMBER: _builtins.int
         COST_MICROS_FIELD_NUMBER: _builtins.int
@@ -732,11 +731,6 @@ class Trace(_message.Message):
         """
         output_chars: _builtins.int
         """The length of the output, in characters."""
-        error_reason: _builtins.str
-        """The reason of the failure, as in `heddle.error.v1.ErrorReason` without its prefix.
-        Empty if the step succeeded. A model that another one replaced is a step `model` of its
-        own, before the step of the other one.
-        """
         kind: Global___Trace.StepKind.ValueType
         """The kind."""
         binding_id: _builtins.str
@@ -753,8 +747,6 @@ class Trace(_message.Message):
         """
         output_cut: _builtins.bool
         """Whether `output` is shorter than the text."""
-        error_message: _builtins.str
-        """The failure, in words for users. Empty if the step succeeded."""
         model: _builtins.str
         """The model that answered, as `connector/model`. Empty for others."""
         cost_micros: _builtins.int
@@ -773,6 +765,12 @@ class Trace(_message.Message):
             """
 
         @_builtins.property
+        def error(self) -> Global___Trace.Failure:
+            """The failure. Absent if the step succeeded. A model that another one replaced is a step `model`
+            of its own, before the step of the other one.
+            """
+
+        @_builtins.property
         def start(self) -> _duration_pb2.Duration:
             """When the step began, counted from the start of the run. Absent if the step did not run."""
 
@@ -783,7 +781,7 @@ class Trace(_message.Message):
             """
 
         @_builtins.property
-        def sources(self) -> _containers.RepeatedCompositeFieldContainer[_tool_pb2.Source]:
+        def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trace.Source]:
             """What a tool found. Also what did not reach the model. Empty without `has_texts`."""
 
         def __init__(
@@ -793,7 +791,7 @@ class Trace(_message.Message):
             elapsed: _duration_pb2.Duration | None = ...,
             input: _struct_pb2.Struct | None = ...,
             output_chars: _builtins.int = ...,
-            error_reason: _builtins.str = ...,
+            error: Global___Trace.Failure | None = ...,
             kind: Global___Trace.StepKind.ValueType = ...,
             start: _duration_pb2.Duration | None = ...,
             binding_id: _builtins.str = ...,
@@ -802,15 +800,14 @@ class Trace(_message.Message):
             call_id: _builtins.str = ...,
             output: _builtins.str = ...,
             output_cut: _builtins.bool = ...,
-            error_message: _builtins.str = ...,
             model: _builtins.str = ...,
             usage: _chat_pb2.Usage | None = ...,
             cost_micros: _builtins.int | None = ...,
-            sources: _abc.Iterable[_tool_pb2.Source] | None = ...,
+            sources: _abc.Iterable[Global___Trace.Source] | None = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "cost_micros", b"cost_micros", "elapsed", b"elapsed", "input", b"input", "start", b"start", "usage", b"usage"]  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "cost_micros", b"cost_micros", "elapsed", b"elapsed", "error", b"error", "input", b"input", "start", b"start", "usage", b"usage"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "binding_id", b"binding_id", "call_id", b"call_id", "cost_micros", b"cost_micros", "elapsed", b"elapsed", "error_message", b"error_message", "error_reason", b"error_reason", "input", b"input", "kind", b"kind", "model", b"model", "name", b"name", "output", b"output", "output_chars", b"output_chars", "output_cut", b"output_cut", "slot", b"slot", "sources", b"sources", "start", b"start", "tool", b"tool", "usage", b"usage"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros", "binding_id", b"binding_id", "call_id", b"call_id", "cost_micros", b"cost_micros", "elapsed", b"elapsed", "error", b"error", "input", b"input", "kind", b"kind", "model", b"model", "name", b"name", "output", b"output", "output_chars", b"output_chars", "output_cut", b"output_cut", "slot", b"slot", "sources", b"sources", "start", b"start", "tool", b"tool", "usage", b"usage"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         _WhichOneofReturnType__cost_micros: _TypeAlias = _typing.Literal["cost_micros"]  # noqa: Y015
         _WhichOneofArgType__cost_micros: _TypeAlias = _typing.Literal["_cost_micros", b"_cost_micros"]  # noqa: Y015
@@ -897,6 +894,132 @@ class Trace(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class Failure(_message.Message):
+        """The failure of a step."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        REASON_FIELD_NUMBER: _builtins.int
+        MESSAGE_FIELD_NUMBER: _builtins.int
+        reason: _builtins.str
+        """The reason, as in `heddle.error.v1.ErrorReason` without its prefix.
+        Empty if the choice of a router was rejected.
+        """
+        message: _builtins.str
+        """The failure, in words for users."""
+        def __init__(
+            self,
+            *,
+            reason: _builtins.str = ...,
+            message: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "reason", b"reason"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class Source(_message.Message):
+        """What a tool found."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        TITLE_FIELD_NUMBER: _builtins.int
+        URI_FIELD_NUMBER: _builtins.int
+        EXCERPT_FIELD_NUMBER: _builtins.int
+        PAGE_FIELD_NUMBER: _builtins.int
+        PAGE_IMAGE_FIELD_NUMBER: _builtins.int
+        title: _builtins.str
+        """The name shown to people."""
+        uri: _builtins.str
+        """Where to read it. May be empty."""
+        excerpt: _builtins.str
+        """The passage that was used. May be empty."""
+        page: _builtins.int
+        """The page, counted from 1. 0 if there are no pages."""
+        page_image: _builtins.str
+        """The path of the picture of the page at the gateway. Empty if there is none."""
+        def __init__(
+            self,
+            *,
+            title: _builtins.str = ...,
+            uri: _builtins.str = ...,
+            excerpt: _builtins.str = ...,
+            page: _builtins.int = ...,
+            page_image: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["excerpt", b"excerpt", "page", b"page", "page_image", b"page_image", "title", b"title", "uri", b"uri"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class Message(_message.Message):
+        """A message of the prompt, without images."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        ROLE_FIELD_NUMBER: _builtins.int
+        PARTS_FIELD_NUMBER: _builtins.int
+        TOOL_CALLS_FIELD_NUMBER: _builtins.int
+        TOOL_CALL_ID_FIELD_NUMBER: _builtins.int
+        role: _chat_pb2.Role.ValueType
+        """Who wrote it."""
+        tool_call_id: _builtins.str
+        """The call that the message answers. Empty if it answers none."""
+        @_builtins.property
+        def parts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+            """The texts."""
+
+        @_builtins.property
+        def tool_calls(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trace.Call]:
+            """The calls of the model."""
+
+        def __init__(
+            self,
+            *,
+            role: _chat_pb2.Role.ValueType = ...,
+            parts: _abc.Iterable[_builtins.str] | None = ...,
+            tool_calls: _abc.Iterable[Global___Trace.Call] | None = ...,
+            tool_call_id: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["parts", b"parts", "role", b"role", "tool_call_id", b"tool_call_id", "tool_calls", b"tool_calls"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class Call(_message.Message):
+        """A call of a function in the prompt."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        ID_FIELD_NUMBER: _builtins.int
+        NAME_FIELD_NUMBER: _builtins.int
+        ARGUMENTS_FIELD_NUMBER: _builtins.int
+        id: _builtins.str
+        """The identifier of the call."""
+        name: _builtins.str
+        """The function."""
+        arguments: _builtins.str
+        """The arguments, as the model wrote them."""
+        def __init__(
+            self,
+            *,
+            id: _builtins.str = ...,
+            name: _builtins.str = ...,
+            arguments: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "id", b"id", "name", b"name"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     PROMPT_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
     TREE_FIELD_NUMBER: _builtins.int
@@ -905,10 +1028,9 @@ class Trace(_message.Message):
     has_texts: _builtins.bool
     """Whether the trace has the texts of tools, models and users."""
     @_builtins.property
-    def prompt(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.Message]:
-        """The messages of the last request to the model that answers. Only their texts, calls and the
-        identifiers of answered calls; images are left out. Without `has_texts`, the messages of the
-        first request.
+    def prompt(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trace.Message]:
+        """The messages of the last request to the model that answers, without images. Without `has_texts`,
+        the messages of the first request.
         """
 
     @_builtins.property
@@ -933,7 +1055,7 @@ class Trace(_message.Message):
     def __init__(
         self,
         *,
-        prompt: _abc.Iterable[_chat_pb2.Message] | None = ...,
+        prompt: _abc.Iterable[Global___Trace.Message] | None = ...,
         steps: _abc.Iterable[Global___Trace.Step] | None = ...,
         tree: _tool_pb2.TreeData | None = ...,
         slots: _abc.Iterable[Global___Trace.Insertion] | None = ...,

@@ -82,23 +82,21 @@ class SentPrompt:
         )
 
     @property
-    def shown(self) -> Iterator[chat_pb2.Message]:
+    def shown(self) -> Iterator[pb.Trace.Message]:
         """The messages, after `show`."""
         for message, texts in zip(self._messages, self.texts, strict=True):
-            yield chat_pb2.Message(
+            yield pb.Trace.Message(
                 role=message.role,
-                parts=[chat_pb2.ContentPart(text=text) for text in texts],
+                parts=texts,
                 tool_calls=[
-                    chat_pb2.ToolCall(
-                        id=call.id, name=call.name, arguments_json=redact(call.arguments_json)
-                    )
+                    pb.Trace.Call(id=call.id, name=call.name, arguments=redact(call.arguments_json))
                     for call in message.tool_calls
                 ],
                 tool_call_id=message.tool_call_id,
             )
 
 
-def outline(plan: Plan, max_chars: int) -> Sequence[chat_pb2.Message]:
+def outline(plan: Plan, max_chars: int) -> Sequence[pb.Trace.Message]:
     """Return the first prompt once more, with the length of each tool's text in place of the text.
 
     So the trace shows where the texts went without containing them. In a slot that is repeated
@@ -114,8 +112,7 @@ def outline(plan: Plan, max_chars: int) -> Sequence[chat_pb2.Message]:
             max_chars=max_chars,
         )
     except InvalidRequestError:
-        part = chat_pb2.ContentPart(text=_TOO_LONG)
-        return [chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, parts=[part])]
+        return [pb.Trace.Message(role=chat_pb2.ROLE_SYSTEM, parts=[_TOO_LONG])]
     return [_without_personal_data(message) for message in prompt]
 
 
@@ -123,10 +120,6 @@ def _length(bound: BoundTool) -> str:
     return f"[{bound.id}: {len(bound.text)} characters]" if bound.text else ""
 
 
-def _without_personal_data(message: chat_pb2.Message) -> chat_pb2.Message:
-    parts = [
-        chat_pb2.ContentPart(text=redact_personal(part.text))
-        for part in message.parts
-        if part.HasField("text")
-    ]
-    return chat_pb2.Message(role=message.role, parts=parts)
+def _without_personal_data(message: chat_pb2.Message) -> pb.Trace.Message:
+    texts = [redact_personal(part.text) for part in message.parts if part.HasField("text")]
+    return pb.Trace.Message(role=message.role, parts=texts)

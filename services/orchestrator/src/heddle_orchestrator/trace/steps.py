@@ -1,5 +1,6 @@
 """The steps of a run, as a trace lists them."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle.tool.v1 import tool_pb2
 from heddle_runtime.contract.json_text import members
 from heddle_runtime.contract.limits import MAX_JSON_DEPTH, exceeds_depth
 from heddle_runtime.contract.struct_codec import from_struct, to_struct
-from heddle_runtime.errors import NotFoundError
+from heddle_runtime.errors import HeddleError, NotFoundError
 from heddle_runtime.redaction import redact, redact_personal, redact_value
 
 from heddle_orchestrator.metering.prices import cost_micros
@@ -22,6 +24,8 @@ from heddle_orchestrator.trace.texts import shortened
 PriceOf = Callable[[str], Awaitable[assistant_pb2.Price | None]]
 """Returns the price of a model `connector/model`."""
 _MODEL = "model"
+_PAGE = re.compile(r"\d{1,9}", re.ASCII)
+_PAGE_IMAGE = re.compile(r"/v1/vector_stores/[\w-]+/files/[\w-]+/pages/\d+", re.ASCII)
 
 
 class Steps:
@@ -56,7 +60,8 @@ class Steps:
             if each.replaced is not None:
                 reason = each.replaced.reason or NotFoundError.reason
                 requested = each.replaced.requested
-                self.models.append(self._step(_MODEL, error_reason=reason, model=requested))
+                failure = pb.Trace.Failure(reason=reason)
+                self.models.append(self._step(_MODEL, error=failure, model=requested))
             step = self._step(
                 _MODEL,
                 start=to_duration(each.start),
@@ -67,8 +72,7 @@ class Steps:
             if self._texts:
                 step.output, step.output_cut = shortened(each.text)
             if each.failure is not None:
-                step.error_reason = each.failure.reason
-                step.error_message = self._clean(each.failure.message)
+                step.error.CopyFrom(self._failure(each.failure))
             if done is not None and done.HasField("usage"):
                 step.usage.CopyFrom(done.usage)
                 if (price := prices[model]) is not None:
@@ -82,6 +86,7 @@ class Steps:
                 {"tool": each.tool, "inputs": members(each.inputs_json)}
                 for each in decision.choices
             ]
+            rejected = self._clean(decision.rejected)
             yield pb.Trace.Step(
                 name=decision.router,
                 kind=pb.Trace.STEP_KIND_DECISION,
@@ -90,7 +95,7 @@ class Steps:
                 input=self._struct({"choices": chosen}, str(chosen)),
                 output=decision.reason if self._texts else "",
                 output_chars=len(decision.reason),
-                error_message=self._clean(decision.rejected),
+                error=pb.Trace.Failure(message=rejected) if rejected else None,
             )
 
     def _step(self, name: str, **fields: Any) -> pb.Trace.Step:  # noqa: ANN401 - of the message
@@ -108,15 +113,17 @@ class Steps:
             tool=bound.tool,
             slot="" if bound.call else bound.slot,
             call_id=bound.call.id if bound.call else "",
-            error_reason=failure.reason if failure else "",
-            error_message=self._clean(failure.message) if failure else "",
+            error=self._failure(failure) if failure else None,
         )
         if bound.started is not None:
             step.start.CopyFrom(to_duration(max(0.0, bound.started - origin)))
         if self._texts:
             step.output, step.output_cut = shortened(bound.text)
-            step.sources.extend(bound.sources)
+            step.sources.extend(map(trace_source, bound.sources))
         return step
+
+    def _failure(self, error: HeddleError) -> pb.Trace.Failure:
+        return pb.Trace.Failure(reason=error.reason, message=self._clean(error.message))
 
     def _input(self, bound: BoundTool) -> Struct:
         if bound.call is None:
@@ -141,6 +148,18 @@ def _skipped(assistant: assistant_pb2.Assistant) -> Iterator[pb.Trace.Step]:
     for index, binding in enumerate(assistant.tools):
         if is_unnamed(binding) and not binding.disabled:
             name = binding.id or f"tools[{index}]"
-            yield pb.Trace.Step(
-                name=name, kind=pb.Trace.STEP_KIND_TOOL, error_reason=NotFoundError.reason
-            )
+            error = pb.Trace.Failure(reason=NotFoundError.reason)
+            yield pb.Trace.Step(name=name, kind=pb.Trace.STEP_KIND_TOOL, error=error)
+
+
+def trace_source(source: tool_pb2.Source) -> pb.Trace.Source:
+    """Return the source of a tool as a trace shows it."""
+    page, image = (source.attributes.get(name, "") for name in ("page", "picture_uri"))
+    return pb.Trace.Source(
+        title=source.title,
+        uri=source.uri,
+        excerpt=source.excerpt,
+        page=int(page) if _PAGE.fullmatch(page) else 0,
+        # A tool chooses its attributes: nothing else is shown as an address of the gateway.
+        page_image=image if _PAGE_IMAGE.fullmatch(image) else "",
+    )
