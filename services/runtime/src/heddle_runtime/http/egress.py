@@ -21,7 +21,7 @@ from ipaddress import (
     ip_network,
 )
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import NoDecode
@@ -33,6 +33,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 SETTING = "HEDDLE_ALLOWED_PRIVATE_NETWORKS"
 MAX_ADDRESS_CHARACTERS = 2_048
+_NO_ADDRESS = "must be an http or https address"
 _BLANK = re.compile(r"\s")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _UNICAST = IPv6Network("2000::/3")
@@ -83,14 +84,9 @@ def server_address(url: str) -> str:
     Raises:
         ValueError: It is no address of a server. The message does not repeat it.
     """
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # parsed when it is read
-    except ValueError:
-        raise ValueError("must be an http or https address") from None
-    # `urlsplit` drops line breaks and tabs.
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not url.isprintable():
-        raise ValueError("must be an http or https address")
+    parts = _web_address(url)
+    if parts is None:
+        raise ValueError(_NO_ADDRESS)
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError("must hold no credentials, query or fragment")
     return url.rstrip("/")
@@ -104,18 +100,22 @@ def document_address_problem(url: str) -> str:
     """Return the rule that the address of a document breaks; empty if it breaks none."""
     if len(url) > MAX_ADDRESS_CHARACTERS:
         return f"must have at most {MAX_ADDRESS_CHARACTERS:,} characters"
+    parts = _web_address(url)
+    if parts is None or _BLANK.search(url):
+        return _NO_ADDRESS
+    return "must hold no password" if "@" in parts.netloc else ""
+
+
+def _web_address(url: str) -> SplitResult | None:
+    """Return the parts of an http or https address; None for other texts."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # parsed when it is read
     except ValueError:
-        return "must be an http or https address"
+        return None
     # `urlsplit` drops line breaks and tabs.
-    readable = url.isprintable() and not _BLANK.search(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not readable:
-        return "must be an http or https address"
-    if "@" in parts.netloc:
-        return "must hold no password"
-    return ""
+    is_web = parts.scheme in {"http", "https"} and parts.hostname and url.isprintable()
+    return parts if is_web else None
 
 
 def _split_networks(value: object) -> object:

@@ -6,13 +6,18 @@ has this variant: those of type `SecretStr`, also within a mapping, and those wi
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from pydantic import AliasChoices, SecretStr
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsError,
+)
 
 SUFFIX = "_FILE"
 
@@ -29,38 +34,30 @@ class SecretFileSettings(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - nothing else is read
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - likewise
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - has no files
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - as above
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - as above
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read the files of secrets before the environment."""
-        return init_settings, _SecretFiles(settings_cls), env_settings
+        """Read arguments, then the environment with the files of secrets."""
+        return init_settings, _WithSecretFiles(settings_cls)
 
 
-class _SecretFiles(PydanticBaseSettingsSource):
-    """Reads the file of each secret that the environment names one for."""
+class _WithSecretFiles(EnvSettingsSource):
+    """The environment, with the text of a file in place of each secret that it names one for."""
 
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Return the value in the file of a setting, its key, and whether it is JSON."""
-        for variable in variables(self.settings_cls, field_name):
-            if (text := secret_in_file(variable)) is not None:
-                return text, variable, self.field_is_complex(field)
-        return None, field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        """Return the values of all files.
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        """Return the values of variables by their names in lower case.
 
         Raises:
             SecretFileError: A file cannot be used.
         """
-        values: dict[str, Any] = {}
+        values = dict(super()._load_env_vars())
         for name, field in self.settings_cls.model_fields.items():
-            if not is_secret(field):
-                continue
-            text, variable, is_json = self.get_field_value(field, name)
-            if text is not None:
-                key = variable if field.validation_alias else name
-                values[key] = _json(variable, text) if is_json else text
+            for variable in variables(self.settings_cls, name) if is_secret(field) else ():
+                if (text := secret_in_file(variable)) is not None:
+                    if self.field_is_complex(field):
+                        _require_json(variable, text)
+                    values[variable.lower()] = text
         return values
 
 
@@ -105,9 +102,9 @@ def secret_in_file(variable: str) -> str | None:
     return text
 
 
-def _json(variable: str, text: str) -> object:
+def _require_json(variable: str, text: str) -> None:
     try:
-        return json.loads(text)
+        json.loads(text)
     except ValueError:  # never the text: it is a secret
         raise SecretFileError(
             f"{variable}{SUFFIX}: {os.environ[f'{variable}{SUFFIX}']} should hold JSON"
