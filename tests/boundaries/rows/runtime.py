@@ -23,8 +23,8 @@ from heddle_runtime.contract.schema_references import limited
 from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.http import egress, remote_json
 from heddle_runtime.rpc import client
+from heddle_runtime.rpc.interceptor import Method
 from heddle_runtime.rpc.multiplex import server_call
-from heddle_runtime.rpc.multiplex.methods import Method
 from heddle_runtime.telemetry import logs
 
 

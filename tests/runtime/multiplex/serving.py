@@ -20,7 +20,6 @@ from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.identity.callers import TokenVerifier
 from heddle_runtime.rpc.admission import AdmissionControl
 from heddle_runtime.rpc.client import channel
-from heddle_runtime.rpc.interceptor import ServerInterceptor
 from heddle_runtime.rpc.multiplex.channel import MultiplexedChannel
 from heddle_runtime.rpc.multiplex.server import (
     MAX_STREAM_SECONDS,
@@ -91,8 +90,8 @@ async def serving(
     verifier = TokenVerifier(secret or OF_THIS_PROCESS.get_secret_value())
     admission = AdmissionControl(verifier, max_calls, lambda: not secret)
     servicer = MultiplexServicer(admission, max_stream_seconds)
-    for place in (ServerInterceptor(server, admission), servicer.methods):
-        pb_grpc.add_OrchestratorServiceServicer_to_server(greeter, place)  # type: ignore[arg-type] # stands where it wants a server
+    pb_grpc.add_OrchestratorServiceServicer_to_server(greeter, servicer.methods)  # type: ignore[arg-type] # stands where it wants a server
+    servicer.methods.serve(server, admission)
     add_multiplexing(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

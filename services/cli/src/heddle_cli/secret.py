@@ -14,7 +14,7 @@ from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity.call_metadata import AUTHORIZATION, REQUEST_ID, new_request_id
 from heddle_runtime.identity.callers import OPERATOR, Identity, TokenSigner
 from heddle_runtime.identity.secrets import read_secret
-from heddle_runtime.rpc.multiplex.methods import service_of
+from heddle_runtime.rpc.interceptor import service_of
 from heddle_runtime.settings.secret_files import SecretFileError, secret_in_file
 from heddle_runtime.settings.service import MIN_SECRET_CHARACTERS, ServiceSettings
 

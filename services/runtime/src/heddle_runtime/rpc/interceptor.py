@@ -1,13 +1,14 @@
 """Wraps the handlers of every service: sets the caller, validates, converts failures, logs.
 
-The same wrappers serve calls that arrive over gRPC (`ServerInterceptor`) and calls that arrive over
-a multiplexed stream (`heddle_runtime.rpc.multiplex`). A call from the same process
+The same wrappers serve calls that arrive over gRPC and calls that arrive over a multiplexed stream
+(`heddle_runtime.rpc.multiplex`). A call from the same process
 (`heddle_runtime.rpc.in_process`) is checked in the same way and is not logged again.
 """
 
 import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -175,16 +176,30 @@ def to_heddle_error(method: str, error: Exception) -> HeddleError:
     return expected
 
 
-class ServerInterceptor:
-    """Wraps the handlers of a servicer, and converts its errors into gRPC status codes.
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of a servicer."""
 
-    Generated code registers servicers here as it does at a server. A gRPC interceptor would do the
-    work for every call instead of once per method.
+    implementation: Any
+    """A function of a request and a context: a `Unary` or a `Streaming`."""
+    streaming: bool
+    encode: Callable[[Any], bytes]
+    _decode: Decode
+
+    def decode(self, request: bytes) -> Any:
+        """Return the request.
+
+        Raises:
+            InvalidRequestError: The bytes cannot be decoded.
+        """
+        return decoded(self._decode, request)
+
+
+class Methods(dict[str, Method]):
+    """The methods by path. Generated code registers servicers here as it does at a server.
+
+    A gRPC interceptor would do the work of the wrappers for every call instead of once per method.
     """
-
-    def __init__(self, server: grpc.aio.Server, admission: AdmissionControl) -> None:
-        self._server = server
-        self._admission = admission
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
         """Do nothing: `add_registered_method_handlers` receives the same handlers."""
@@ -193,64 +208,78 @@ class ServerInterceptor:
         self, service: str, handlers: "Mapping[str, Handler]"
     ) -> None:
         """Add the methods of a servicer. Called by generated code."""
-        offered = implemented(handlers)
-        guarded = {name: self._guarded(service, name, h) for name, h in offered.items()}
-        self._server.add_registered_method_handlers(service, guarded)
-
-    def _guarded(self, service: str, name: str, handler: "Handler") -> "Handler":
-        method = f"/{service}/{name}"
-        # gRPC would decode the request before the caller is authenticated.
-        decode = handler.request_deserializer
-        assert decode is not None  # noqa: S101 - generated code sets it
-        if handler.response_streaming:
-            return grpc.unary_stream_rpc_method_handler(
-                self._streaming(service, guarded_streaming(method, handler.unary_stream), decode),
-                None,
-                handler.response_serializer,
+        for name, handler in implemented(handlers).items():
+            path = f"/{service}/{name}"
+            implementation = (
+                guarded_streaming(path, handler.unary_stream)
+                if handler.response_streaming
+                else guarded_unary(path, handler.unary_unary)
             )
-        return grpc.unary_unary_rpc_method_handler(
-            self._unary(service, guarded_unary(method, handler.unary_unary), decode),
-            None,
-            handler.response_serializer,
-        )
+            encode, decode = handler.response_serializer, handler.request_deserializer
+            assert encode and decode  # generated code sets both  # noqa: S101, PT018 - for types
+            self[path] = Method(implementation, handler.response_streaming, encode, decode)
 
-    def _unary(self, service: str, implementation: Unary, decode: Decode) -> Any:
-        async def handle(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-            try:
-                with self._admission:
-                    self._authenticate(service, context)
-                    return await implementation(decoded(decode, request), context)
-            except HeddleError as error:
-                await abort(context, error)
+    def serve(self, server: grpc.aio.Server, admission: AdmissionControl) -> None:
+        """Let a server answer the methods, with errors as status codes of gRPC."""
+        services: dict[str, dict[str, Handler]] = {}
+        for path, method in self.items():
+            _, service, name = path.split("/")
+            # Without a decoder: gRPC would decode the request before the caller is authenticated.
+            handler: Handler = (
+                grpc.unary_stream_rpc_method_handler(
+                    _streaming(service, method, admission), None, method.encode
+                )
+                if method.streaming
+                else grpc.unary_unary_rpc_method_handler(
+                    _unary(service, method, admission), None, method.encode
+                )
+            )
+            services.setdefault(service, {})[name] = handler
+        for service, handlers in services.items():
+            server.add_registered_method_handlers(service, handlers)
 
-        return handle
 
-    def _streaming(self, service: str, implementation: Streaming, decode: Decode) -> Any:
-        # A coroutine that writes, not a generator: grpc.aio never closes a handler's generator when
-        # the client goes away, so the cancellation would reach it only by garbage collection.
-        async def handle(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-            try:
-                with self._admission:
-                    self._authenticate(service, context)
-                    message = decoded(decode, request)
-                    async with aclosing(implementation(message, context)) as responses:
-                        async for response in responses:
-                            await context.write(response)
-            except HeddleError as error:
-                await abort(context, error)
+def _unary(service: str, method: Method, admission: AdmissionControl) -> Any:
+    async def handle(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        try:
+            with admission:
+                _authenticate(admission, service, context)
+                return await method.implementation(method.decode(request), context)
+        except HeddleError as error:
+            await abort(context, error)
 
-        return handle
+    return handle
 
-    def _authenticate(self, service: str, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-        """Set the caller of this call's task."""
-        metadata = received_metadata(context)
-        self._admission.authenticate(
-            service,
-            metadata.get(REQUEST_ID, ""),
-            metadata.get(AUTHORIZATION, ""),
-            metadata.get(TRACE, ""),
-            metadata.get(GRANT, ""),
-        )
+
+def _streaming(service: str, method: Method, admission: AdmissionControl) -> Any:
+    # A coroutine that writes, not a generator: grpc.aio never closes a handler's generator when
+    # the client goes away, so the cancellation would reach it only by garbage collection.
+    async def handle(request: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        try:
+            with admission:
+                _authenticate(admission, service, context)
+                message = method.decode(request)
+                async with aclosing(method.implementation(message, context)) as responses:
+                    async for response in responses:
+                        await context.write(response)
+        except HeddleError as error:
+            await abort(context, error)
+
+    return handle
+
+
+def _authenticate(
+    admission: AdmissionControl, service: str, context: grpc.aio.ServicerContext[Any, Any]
+) -> None:
+    """Set the caller of this call's task."""
+    metadata = received_metadata(context)
+    admission.authenticate(
+        service,
+        metadata.get(REQUEST_ID, ""),
+        metadata.get(AUTHORIZATION, ""),
+        metadata.get(TRACE, ""),
+        metadata.get(GRANT, ""),
+    )
 
 
 def received_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> dict[str, str]:
@@ -266,6 +295,11 @@ def received_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> dict[str, 
                 raise UnauthenticatedError("The call carries two authorizations.")
             metadata[key] = value if isinstance(value, str) else value.decode("ascii", "replace")
     return metadata
+
+
+def service_of(path: str) -> str:
+    """Return the full name of the service in the path of a method."""
+    return path[1:].partition("/")[0]
 
 
 class _CallBoundary:

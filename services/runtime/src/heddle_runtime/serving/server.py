@@ -24,7 +24,6 @@ from heddle_runtime.identity.callers import TokenVerifier
 from heddle_runtime.rpc.admission import AdmissionControl
 from heddle_runtime.rpc.client import contract_of
 from heddle_runtime.rpc.in_process import InProcessChannel
-from heddle_runtime.rpc.interceptor import ServerInterceptor
 from heddle_runtime.rpc.multiplex.server import MultiplexServicer, add_multiplexing
 from heddle_runtime.serving import unix_sockets
 from heddle_runtime.serving.background import in_background
@@ -100,14 +99,13 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
         server = grpc.aio.server(
             options=OPTIONS, maximum_concurrent_rpcs=settings.max_concurrent_calls + _LONG_CALLS
         )
-        boundary = ServerInterceptor(server, admission)
         multiplexer = MultiplexServicer(admission)
         local = InProcessChannel()
         names = [binding.contract.full_name for binding in bindings]
         for binding in bindings:
-            binding.register(boundary)
             binding.register(local)
             binding.register(multiplexer.methods)
+        multiplexer.methods.serve(server, admission)
         if settings.multiplexing:
             add_multiplexing(multiplexer, server)
         checks = health.aio.HealthServicer()

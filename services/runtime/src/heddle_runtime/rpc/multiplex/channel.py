@@ -12,9 +12,9 @@ from heddle.multiplex.v1 import multiplex_pb2 as pb
 from heddle_runtime.errors import HeddleError, UnavailableError, to_rpc
 from heddle_runtime.identity.call_metadata import AUTHORIZATION, caller
 from heddle_runtime.identity.callers import Identity, TokenSigner
+from heddle_runtime.rpc.interceptor import service_of
 from heddle_runtime.rpc.multiplex.call import MultiplexedCall
 from heddle_runtime.rpc.multiplex.client import ClientStream, Metadata, can_carry
-from heddle_runtime.rpc.multiplex.methods import service_of
 from heddle_runtime.rpc.multiplex.plain import HANGS, PlainStream, RefusedStream, response_of
 from heddle_runtime.rpc.multiplex.replica import Replica
 from heddle_runtime.rpc.multiplex.replica_set import Connect, ReplicaSet

@@ -15,8 +15,7 @@ from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.identity.call_metadata import AUTHORIZATION
 from heddle_runtime.rpc.admission import AdmissionControl
 from heddle_runtime.rpc.deadlines import Deadlines
-from heddle_runtime.rpc.interceptor import abort, decoded, received_metadata
-from heddle_runtime.rpc.multiplex.methods import Methods
+from heddle_runtime.rpc.interceptor import Methods, abort, decoded, received_metadata
 from heddle_runtime.rpc.multiplex.send_queue import FRAMES_PER_TURN, SendQueue
 from heddle_runtime.rpc.multiplex.server_call import ServerCall
 

@@ -19,8 +19,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.rpc.admission import AdmissionControl
 from heddle_runtime.rpc.deadlines import Deadlines
-from heddle_runtime.rpc.interceptor import INTERNAL_FAILURE
-from heddle_runtime.rpc.multiplex.methods import Method, Methods, service_of
+from heddle_runtime.rpc.interceptor import INTERNAL_FAILURE, Method, Methods, service_of
 from heddle_runtime.rpc.multiplex.send_queue import FRAMES_PER_TURN, MAX_BATCH_BYTES, SendQueue
 
 log = structlog.get_logger(__name__)
