@@ -16,6 +16,7 @@ from heddle_runtime.identity.callers import DEVELOPER
 from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
 from hypothesis import settings
 from memory import memory
+from optional_member import IS_INSTALLED, needs_member
 from runtime.examples import NIGHTLY, PROFILE, examples
 
 settings.register_profile(PROFILE, examples())
@@ -39,6 +40,13 @@ def pytest_configure() -> None:
         os.environ.setdefault(f"HEDDLE_{service}_LISTEN", "127.0.0.1:0")
     if room := memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(room))
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the tests of the optional member where it is not installed."""
+    if IS_INSTALLED or collection_path.suffix != ".py":
+        return None
+    return needs_member(collection_path) or None
 
 
 Indices = tuple[tuple[str, int], ...]

@@ -1,4 +1,4 @@
-"""The assistants service and the migration service on one port."""
+"""The assistants service, and the migration service if it is installed, on one port."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import heddle_assistants.app
-import heddle_migration_service.app
 from heddle_assistants.app import AssistantsSettings
 from heddle_assistants.validation import OrchestratorClient
-from heddle_migration_service.app import MigrationSettings, Peers
 from heddle_runtime.rpc.in_process import InProcessChannel
+from heddle_runtime.serving.optional import optional_services
 from heddle_runtime.serving.server import Binding
 
 if TYPE_CHECKING:
@@ -27,7 +26,12 @@ async def both_services(
 ) -> AsyncGenerator[Sequence[Binding]]:
     """Yield what both services serve; the one calls the other within the process."""
     secret = settings.identity_secret
-    migration = MigrationSettings.model_validate(
+    service = optional_services().get("migration")
+    if service is None:
+        async with heddle_assistants.app.app(settings, OrchestratorClient()) as bindings:
+            yield bindings
+        return
+    migration = service.settings_class.model_validate(
         {
             "HEDDLE_IDENTITY_SECRET": secret.get_secret_value() if secret else None,
             "lamb_database": lamb_database,
@@ -40,6 +44,6 @@ async def both_services(
         for binding in bindings:
             binding.register(within)
         to_assistants = cast("grpc.aio.Channel", within)
-        peers = Peers(to_assistants, knowledge or to_assistants)
-        async with heddle_migration_service.app.app(migration, peers) as more:
+        opened = service.open(migration, to_assistants, knowledge or to_assistants)
+        async with opened as more:
             yield [*bindings, *more]

@@ -234,6 +234,6 @@ def addresses(running: Whole) -> dict[str, str]:
         "HEDDLE_ORCHESTRATOR_ADDRESS": running.stack.orchestrator,
         "HEDDLE_CONNECTOR_ADDRESS": running.stack.connector,
         "HEDDLE_ASSISTANTS_ADDRESS": running.stack.assistants,
-        "HEDDLE_MIGRATION_ADDRESS": running.stack.migration,
+        "HEDDLE_MIGRATION_ADDRESS": running.stack.optional["migration"],
         "KEY": "development",
     }

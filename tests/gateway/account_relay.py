@@ -142,5 +142,5 @@ async def stage(addresses: Mapping[str, str], secret: str) -> AsyncGenerator[Sta
             await exits.enter_async_context(running(bindings(_relay(each, counted)), settings))
             for each in range(2)
         ]
-        services = ServiceClients(*[first.local] * len(SERVICES))
+        services = ServiceClients(**dict.fromkeys(SERVICES, first.local))
         yield Stage(neighbours, counted, (first.address, second.address), services)

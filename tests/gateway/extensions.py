@@ -4,8 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from heddle_gateway.extensions import Extension
-from heddle_migration_service.gateway_extension import EXTENSION
-from heddle_migration_service.proxy.settings import LambSettings
+from optional_member import IS_INSTALLED
 
 _PREFIX = "lamb_"
 
@@ -18,4 +17,9 @@ def without_lamb(settings: dict[str, Any]) -> tuple[dict[str, Any], list[Extensi
         if name.startswith(_PREFIX)
     }
     own = {name: value for name, value in settings.items() if not name.startswith(_PREFIX)}
+    if not IS_INSTALLED:
+        return own, []
+    from heddle_migration_service.gateway_extension import EXTENSION  # noqa: PLC0415 - optional
+    from heddle_migration_service.proxy.settings import LambSettings  # noqa: PLC0415 - optional
+
     return own, [replace(EXTENSION, settings=LambSettings.model_validate(of_lamb))]

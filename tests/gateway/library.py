@@ -210,7 +210,9 @@ async def library(
             to_tools = await exits.enter_async_context(
                 channel(address, *SERVICES["tools"], secret=kept.identity_secret)
             )
-        peers = ServiceClients(to_others, to_tools, to_others, to_others, to_real, to_real)
+        channels = dict.fromkeys(SERVICES, to_others)
+        channels |= {"tools": to_tools, "assistants": to_real, "migration": to_real}
+        peers = ServiceClients(**channels)
         address = await exits.enter_async_context(serving(app(own, peers), own))
         database = await exits.enter_async_context(open_database(url))
         await upgrade(database, SCHEMA)

@@ -339,10 +339,10 @@ async def serving_neighbours(
     )
     async with running(app(), settings) as service:
         if transport == "local":
-            yield ServiceClients(*[service.local] * len(SERVICES))
+            yield ServiceClients(**dict.fromkeys(SERVICES, service.local))
             return
         contracts = [contracts[0] for contracts in SERVICES.values()]
         async with channel(
             service.address, *contracts, secret=settings.identity_secret
         ) as connection:
-            yield ServiceClients(*[connection] * len(SERVICES))
+            yield ServiceClients(**dict.fromkeys(SERVICES, connection))

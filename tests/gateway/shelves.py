@@ -14,7 +14,7 @@ from gateway.library import PEOPLE, SECRET
 from heddle_assistants.app import AssistantsSettings
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
-from heddle_gateway.services import ServiceClients
+from heddle_gateway.services import SERVICES, ServiceClients
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_runtime.serving.server import running
 from heddle_runtime.settings.service import ServiceSettings
@@ -124,7 +124,8 @@ async def shelves(
                 running(both_services(own_accounts), own_accounts)
             )
             accounts = real.local
-        peers = ServiceClients(*[behind] * 4, accounts, accounts)
+        channels = dict.fromkeys(SERVICES, behind)
+        peers = ServiceClients(**channels | {"assistants": accounts, "migration": accounts})
         url = f"http://{await exits.enter_async_context(serving(app(own, peers), own))}"
         people, clients = await exits.enter_async_context(_clients(url, people_of_all))
         yield Shelves(url, store, people, clients, database)

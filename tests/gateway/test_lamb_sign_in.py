@@ -17,6 +17,7 @@ from gateway.test_sign_in import PASSWORD as OWN_PASSWORD
 from gateway.test_sign_in import headers
 from heddle.account.v1 import account_pb2 as pb
 from heddle_gateway.app import GatewaySettings, ServiceClients, app
+from heddle_gateway.services import SERVICES
 from heddle_migration_service.proxy.lamb_server import MAX_RESPONSE_BYTES
 from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.identity.callers import Identity
@@ -164,4 +165,7 @@ async def test_an_identity_provider_cannot_have_the_name_of_lamb(tmp_path: Path)
     file.write_text(json.dumps([entry]))
     settings = GatewaySettings(development=True, oidc_providers=file)
     with pytest.raises(ValueError, match="reserved"):
-        app(settings, ServiceClients(*[grpc.aio.insecure_channel("127.0.0.1:1")] * 6))
+        app(
+            settings,
+            ServiceClients(**dict.fromkeys(SERVICES, grpc.aio.insecure_channel("127.0.0.1:1"))),
+        )

@@ -21,8 +21,8 @@ from heddle_gateway.extensions import installed
 from heddle_gateway.http.operations import Access
 from heddle_gateway.http.server import serving
 from heddle_knowledge.settings import KnowledgeSettings
-from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
+from heddle_runtime.serving.optional import optional_services
 from heddle_tools_service.app import ToolsSettings
 from integration.browser import browser
 from integration.whole import write_assistant
@@ -101,7 +101,7 @@ async def heddle(folder: Path) -> AsyncGenerator[str]:
         ),
         knowledge=KnowledgeSettings(**quiet, data_dir=folder / "knowledge"),
         connector=ConnectorSettings(**quiet),
-        migration=MigrationSettings(**quiet),
+        optional={"migration": optional_services()["migration"].settings_class(**quiet)},
         assistants=AssistantsSettings(
             **quiet,
             assistants_dir=folder / "assistants",

@@ -14,8 +14,8 @@ from heddle_devstack.settings import DevstackSettings
 from heddle_gateway.app import GatewaySettings
 from heddle_gateway.http.server import serving
 from heddle_knowledge.settings import KnowledgeSettings
-from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
+from heddle_runtime.serving.optional import optional_services
 from heddle_tools_service.app import ToolsSettings
 from lamb_stand_in.tokens import SECRET
 from pydantic import SecretStr
@@ -82,7 +82,12 @@ async def whole(
             assistants_dir=folder / "assistants",
             database=database or f"sqlite:///{folder}/heddle.db",
         ),
-        migration=MigrationSettings(listen=ANYWHERE, drain_wait=0, **of_lamb),
+        optional={
+            name: each.settings_class.model_validate(
+                {"listen": ANYWHERE, "drain_wait": 0, **of_lamb}
+            )
+            for name, each in optional_services().items()
+        },
     )
     async with (
         stack(settings, extensions) as running,

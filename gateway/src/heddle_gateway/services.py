@@ -49,6 +49,7 @@ from heddle_runtime.errors import (
 from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.rpc.client import service_channel, to_each_replica
+from heddle_runtime.serving.optional import optional_service_names
 
 from heddle_gateway.settings import GatewaySettings
 
@@ -89,6 +90,8 @@ SERVICES: dict[str, tuple[ServiceDescriptor, ...]] = {
     for name, modules in _CONTRACTS.items()
 }
 """The contracts at each address."""
+OPTIONAL = frozenset({"migration"})
+"""Services that an installation may lack, and that no chat needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +113,14 @@ class ServiceHealth:
 class ServiceClients:
     """Clients of the services that the gateway calls."""
 
-    def __init__(self, *channels: grpc.aio.Channel) -> None:
-        """Create the clients for channels, to other processes or within this one, of `SERVICES`."""
-        orchestrator, tools, knowledge, connector, assistants, migration = channels
+    def __init__(self, **channels: grpc.aio.Channel) -> None:
+        """Create the clients for channels, to other processes or within this one, by service.
+
+        Those of `OPTIONAL` may be missing.
+        """
+        orchestrator, tools = channels["orchestrator"], channels["tools"]
+        knowledge, connector = channels["knowledge"], channels["connector"]
+        assistants, migration = channels["assistants"], channels.get("migration")
         self.orchestrator = orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator)
         self.tools = tool_pb2_grpc.ToolServiceStub(tools)
         self.knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(knowledge)
@@ -124,8 +132,9 @@ class ServiceClients:
         self.versions = versions_pb2_grpc.VersionServiceStub(assistants)
         self.following = following_pb2_grpc.FollowingServiceStub(assistants)
         self.jobs = jobs_pb2_grpc.JobServiceStub(assistants)
-        self.migration = migration_pb2_grpc.MigrationServiceStub(migration)
-        self.records = record_pb2_grpc.RecordServiceStub(migration)
+        if migration is not None:
+            self.migration = migration_pb2_grpc.MigrationServiceStub(migration)
+            self.records = record_pb2_grpc.RecordServiceStub(migration)
         self.accounts = account_pb2_grpc.AccountServiceStub(assistants)
         self.rubrics = rubric_pb2_grpc.RubricServiceStub(assistants)
         self.usage = usage_pb2_grpc.UsageServiceStub(assistants)
@@ -138,25 +147,26 @@ class ServiceClients:
         }
         """The clients for personal data by service name, in the order of an erasure."""
         self.health = {
-            name: health_pb2_grpc.HealthServiceStub(each)
-            for name, each in zip(SERVICES, channels, strict=True)
+            name: health_pb2_grpc.HealthServiceStub(each) for name, each in channels.items()
         }
         """The clients of health by service name."""
-        self.channels = dict(zip(SERVICES, channels, strict=True))
+        self.channels = channels
         """The channels by service name."""
 
 
 @asynccontextmanager
 async def connect(settings: GatewaySettings) -> AsyncGenerator[ServiceClients]:
     """Yield the clients for the addresses of `settings`."""
+    missing = OPTIONAL - optional_service_names()
     async with AsyncExitStack() as open_channels:
         yield ServiceClients(
-            *[
-                await open_channels.enter_async_context(
+            **{
+                name: await open_channels.enter_async_context(
                     service_channel(settings, getattr(settings, f"{name}_address"), *services)
                 )
                 for name, services in SERVICES.items()
-            ]
+                if name not in missing
+            }
         )
 
 

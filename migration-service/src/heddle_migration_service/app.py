@@ -25,6 +25,7 @@ from heddle_runtime.http.guarded_http import new_client
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.rpc.client import service_channel
 from heddle_runtime.serving.background import in_background
+from heddle_runtime.serving.optional import OptionalService
 from heddle_runtime.serving.server import Binding, bind
 from heddle_runtime.settings import addresses
 from pydantic import Field, SecretStr
@@ -142,3 +143,9 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
                 checks,
             ),
         ]
+
+
+SERVICE = OptionalService(
+    MigrationSettings,
+    lambda settings, assistants, knowledge: app(settings, Peers(assistants, knowledge)),
+)

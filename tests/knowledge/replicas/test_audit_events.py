@@ -21,7 +21,7 @@ from heddle_knowledge.uploads.stores import open_file_stores
 from heddle_runtime.contract.audit import Change
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from knowledge.model_server import model_site
-from knowledge.replicas.service import SECRET, two_replicas
+from knowledge.replicas.service import two_replicas
 from runtime.ports import free_port
 
 pytestmark = pytest.mark.timeout(200)
@@ -50,9 +50,7 @@ async def test_events_of_a_killed_replica_whose_folder_is_gone_reach_the_audit_l
         first.kill()
         shutil.rmtree(first.folder)
         files.append(await second.upload("last.md", "Threads."))
-        async with serving(
-            f"sqlite:///{tmp_path}/heddle.db", secret=SECRET, listen=address
-        ) as service:
+        async with serving(f"sqlite:///{tmp_path}/heddle.db", listen=address) as service:
             recorded = await created(service, len(files) + 1)
     assert sorted(recorded[1:]) == sorted(files)
 

@@ -14,6 +14,7 @@ from heddle_gateway.http.models import Model
 from heddle_gateway.http.operations import Access
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import (
+    OPTIONAL,
     SERVICES,
     ServiceHealth,
     component_health,
@@ -21,7 +22,6 @@ from heddle_gateway.services import (
 )
 
 routes = Routes("service", Access.OPEN)
-_UNUSED_BY_CHATS = {"migration"}
 
 
 class Alive(Model):
@@ -113,7 +113,7 @@ async def health(api: Call) -> Health:
 def _summary(api: Call, reports: dict[str, ServiceHealth]) -> Health:
     state = api.state
     missing = {name for name, report in reports.items() if not report.ready}
-    needed = SERVICES.keys() - _UNUSED_BY_CHATS
+    needed = SERVICES.keys() - OPTIONAL
     api.status = 503 if state.stopping or missing & needed else 200
     status: Literal["ok", "degraded"] = "degraded" if missing else "ok"
     return Health(

@@ -18,7 +18,6 @@ from heddle_connector.app import ConnectorSettings
 from heddle_gateway.app import GatewaySettings
 from heddle_gateway.http.server import serving
 from heddle_knowledge.settings import KnowledgeSettings
-from heddle_migration_service.app import MigrationSettings
 from heddle_orchestrator.app import OrchestratorSettings
 from heddle_runtime.telemetry import logs
 from heddle_tools_service.app import ToolsSettings
@@ -51,7 +50,6 @@ async def main() -> int:
         assistants=AssistantsSettings(
             listen=ANY_PORT, assistants_dir=Path("examples/assistants"), drain_wait=0
         ),
-        migration=MigrationSettings(listen=ANY_PORT, drain_wait=0),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         console.print(f"[bold]1. Ingest the manual of Mercurial[/] ({manual.name})")

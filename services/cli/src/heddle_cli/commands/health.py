@@ -6,6 +6,7 @@ import typer
 from heddle.health.v1 import health_pb2
 from heddle.health.v1.health_pb2_grpc import HealthServiceStub
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.serving.optional import optional_service_names
 from heddle_runtime.settings.addresses import (
     ASSISTANTS,
     CONNECTOR,
@@ -51,7 +52,7 @@ def health(
         "knowledge": knowledge_address,
         "connector": connector_address,
         "assistants": assistants_address,
-        "migration": migration_address,
+        **({"migration": migration_address} if "migration" in optional_service_names() else {}),
     }
     rows = [row for name, address in addresses.items() for row in _rows(name, address)]
     columns(rows)
