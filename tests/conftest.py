@@ -42,11 +42,19 @@ def pytest_configure() -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(room))
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
+class LeftOut(pytest.Module):
+    """A file whose tests do not run here."""
+
+    def collect(self) -> Sequence[pytest.Item]:
+        """Return no test."""
+        return []
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> LeftOut | None:
     """Leave out the tests of the optional member where it is not installed."""
-    if IS_INSTALLED or collection_path.suffix != ".py":
+    if IS_INSTALLED or not needs_member(module_path):
         return None
-    return needs_member(collection_path) or None
+    return LeftOut.from_parent(parent, path=module_path)
 
 
 Indices = tuple[tuple[str, int], ...]

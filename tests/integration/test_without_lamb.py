@@ -1,11 +1,14 @@
 """A gateway in whose environment the optional member with LAMB's interfaces is not installed."""
 
+import os
+import re
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
 import httpx
+import pytest
 from integration.processes import GATEWAY, Processes, processes
 from integration.whole import write_assistant
 
@@ -16,26 +19,30 @@ ECHO = "name: echo\nmodel: {connector: bypass, model: simple-bypass}\n"
 BODY = {"model": "lamb_assistant.echo", "messages": [{"role": "user", "content": "Hello?"}]}
 
 
-def without_member(folder: Path, module: str) -> list[str]:
-    """Return the command that runs a module with all that is installed here but the member."""
+def without_member(folder: Path, program: str) -> list[str]:
+    """Return the command that runs a program with all that is installed here but the member."""
     installed = folder / "installed"
     installed.mkdir()
     for path in Path(sysconfig.get_path("purelib")).iterdir():
         if not path.name.startswith(MEMBER):
             (installed / path.name).symlink_to(path)
-    program = (
+    before = (
         f"import site; site.addsitedir({str(installed)!r})\n"
         f"import importlib.util; assert importlib.util.find_spec({MEMBER!r}) is None\n"
-        f"import {module}.__main__ as program; program.main()"
     )
-    return [sys.executable, "-S", "-c", program]
+    return [sys.executable, "-S", "-c", before + program]
+
+
+def main_of(module: str) -> str:
+    """Return the program that runs a module."""
+    return f"import {module}.__main__ as program; program.main()"
 
 
 def start_without_member(services: Processes) -> subprocess.Popen[bytes]:
     """Start the gateway without the member."""
     with (services.folder / f"{GATEWAY}.log").open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - our own module
-            without_member(services.folder, GATEWAY),
+            without_member(services.folder, main_of(GATEWAY)),
             env=services.environment,
             stdout=log,
             stderr=log,
@@ -78,9 +85,43 @@ async def test_a_gateway_without_the_member_of_lamb_answers_and_has_none_of_its_
 
 
 def test_the_command_without_the_member_has_none_of_its_commands(tmp_path: Path) -> None:
-    command = [*without_member(tmp_path, "heddle_cli"), "--help"]
+    command = [*without_member(tmp_path, main_of("heddle_cli")), "--help"]
     result = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - ours
 
     assert "ingest" in result.stdout
     assert "lamb" not in result.stdout
     assert "migrate" not in result.stdout
+
+
+@pytest.mark.exhaustive
+def test_the_demo_runs_without_the_member(tmp_path: Path) -> None:
+    program = "import runpy; runpy.run_module('heddle_devstack.demo', run_name='__main__')"
+    variables = {
+        "HEDDLE_KNOWLEDGE_DATA_DIR": f"{tmp_path}/knowledge",
+        "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{tmp_path}/heddle.db",
+        "HEDDLE_TOOLS_PLUGINS_DIR": "examples/plugins",
+    }
+    shown = run(without_member(tmp_path, program), **variables)
+
+    assert "Public" in shown.partition("three phases of a changeset are")[2]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(600)
+def test_the_fast_tests_of_the_other_members_pass_without_the_member(tmp_path: Path) -> None:
+    program = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
+    chosen = ["-m", "not alone and not exhaustive", "-k", "not postgresql", "@tests/quick.txt"]
+    command = [*without_member(tmp_path, program), "-q", "-p", "no:cacheprovider", *chosen]
+    shown = run(command)
+
+    passed = re.search(r"(\d+) passed", shown)
+    assert passed
+    assert int(passed[1]) > 2_000
+
+
+def run(command: list[str], **variables: str) -> str:
+    """Run a command and return what it prints."""
+    environment = {**os.environ, **variables}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603 - ours
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout

@@ -147,7 +147,9 @@ async def heddle(
         knowledge.answers = found
         ids = fill(lamb, provider, knowledge)
         running = await enter(whole(tmp_path, "grpc", database_url))
-        migration = await enter(channel(running.stack.optional["migration"], secret=SecretStr(SECRET)))
+        migration = await enter(
+            channel(running.stack.optional["migration"], secret=SecretStr(SECRET))
+        )
         assistants = await enter(channel(running.stack.assistants, secret=SecretStr(SECRET)))
         key = await imported(migration, assistants)
         client = browser(running.url, key, timeout=30)
