@@ -8,7 +8,7 @@ import httpx
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.extensions import CollectionSource
+from heddle_knowledge.service.extensions import CollectionSource
 from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore

@@ -10,7 +10,7 @@ from typing import Any
 from heddle.knowledge.v1 import knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_knowledge.app import app as knowledge_app
-from heddle_knowledge.extensions import OpenSource
+from heddle_knowledge.service.extensions import OpenSource
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_runtime.serving.server import Running, running
 from heddle_tools_service.app import ToolsSettings
