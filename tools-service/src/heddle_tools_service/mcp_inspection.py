@@ -58,7 +58,10 @@ class McpInspection:
         except ToolError as error:
             raise failure(MCP, error) from error
         # In a thread: the schemas of a stranger may take a second.
-        return [*await asyncio.to_thread(_compared, tools, pins), *_missing(tools, pins)]
+        compared = await asyncio.to_thread(
+            lambda: [_inspected(each, pins.get(each.name, "")) for each in tools]
+        )
+        return [*compared, *_missing(tools, pins)]
 
 
 def _require_administrator(identity: Identity, organization: str) -> None:
@@ -85,10 +88,6 @@ def _config(request: pb.InspectMcpServerRequest, pins: Mapping[str, str]) -> Mcp
             for each in model_violations(error, _REQUEST)
         ]
         raise InvalidRequestError("The request names no server.", violations) from None
-
-
-def _compared(tools: Sequence[RemoteTool], pins: Mapping[str, str]) -> list[pb.InspectedMcpTool]:
-    return [_inspected(each, pins.get(each.name, "")) for each in tools]
 
 
 def _inspected(remote_tool: RemoteTool, accepted: str) -> pb.InspectedMcpTool:

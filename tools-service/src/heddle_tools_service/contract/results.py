@@ -1,7 +1,7 @@
 """Converts results and exceptions of tools to messages and errors of the contract."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -291,13 +291,8 @@ def _source(source: Source) -> pb.Source:
         excerpt=_cut(source.excerpt),
         score=source.score,
         kind=_cut(source.kind),
-        attributes=dict(_attributes(source)),
+        attributes={_cut(str(name)): _cut(str(value)) for name, value in source.attributes.items()},
     )
-
-
-def _attributes(source: Source) -> Iterator[tuple[str, str]]:
-    for name, value in source.attributes.items():
-        yield _cut(str(name)), _cut(str(value))
 
 
 def _more(error: ToolError) -> dict[str, str]:

@@ -163,16 +163,10 @@ def tools_check(registry: Registry) -> Check:
             if tool.problem
         ]
         problems = listed([*registry.problems, *failing])
-        return Condition(problems, summary=_places(registry))
+        # A tool runs in the `service`, or in a `process` of its own.
+        names = (pb.ToolIsolation.Name(each.isolation) for each in registry.descriptions)
+        places = Counter(name.removeprefix("TOOL_ISOLATION_").lower() for name in names)
+        listing = ", ".join(f"{name}: {count} tools" for name, count in sorted(places.items()))
+        return Condition(problems, summary=listing)
 
     return check
-
-
-def _places(registry: Registry) -> str:
-    places = Counter(_place(tool.isolation) for tool in registry.descriptions)
-    return ", ".join(f"{name}: {count} tools" for name, count in sorted(places.items()))
-
-
-def _place(isolation: pb.ToolIsolation.ValueType) -> str:
-    """Return the place where a tool runs: the `service`, or a `process` of its own."""
-    return pb.ToolIsolation.Name(isolation).removeprefix("TOOL_ISOLATION_").lower()

@@ -8,12 +8,11 @@ from typing import Any, NoReturn
 from google.protobuf.json_format import SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
-from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
 
-from heddle_tools_service.contract.descriptions import MODES, declaration
+from heddle_tools_service.contract.descriptions import MODES
 from heddle_tools_service.definitions.capability_injection import Capabilities
 from heddle_tools_service.definitions.checks import check
 from heddle_tools_service.definitions.schemas import CompiledSchema
@@ -91,15 +90,6 @@ class Installed:
             message = f"The arguments of {function.name!r} are wrong: {listed(violations)}."
             raise InvalidRequestError(message, violations, kind=_WRONG_ARGUMENTS, tool=self.name)
         return parsed
-
-    def functions(self) -> list[chat_pb2.FunctionDeclaration]:
-        """Return the declaration of the function that models may call.
-
-        Raises:
-            InvalidRequestError: Models cannot call the tool.
-        """
-        self.require("function")
-        return [declaration(self.tool.function)] if self.tool.function else []
 
     def require(self, mode: Mode) -> None:
         """Refuse a tool that does not support a mode.

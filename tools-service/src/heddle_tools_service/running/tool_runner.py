@@ -135,7 +135,9 @@ class ToolRunner:
         if installed.available is not None and not await installed.available(call):
             return pb.ToolFunctions(id=invocation.id)
         if installed.offer is None:
-            return pb.ToolFunctions(id=invocation.id, functions=installed.functions())
+            installed.require("function")
+            functions = self.registry.description(invocation.name).functions
+            return pb.ToolFunctions(id=invocation.id, functions=functions)
         return offered_functions(invocation.id, await installed.offer(call))
 
     async def _assessments(

@@ -25,19 +25,31 @@ class SearchRequest:
     options: SearchOptions = NO_OPTIONS
 
 
+@dataclass(kw_only=True)
+class _Scripted:
+    """What a test defines about searches, and the searches that were made."""
+
+    failure: FailedSearch | None = None
+    error: Exception | None = None
+    """Raised by every search."""
+    delay: float = 0.0
+    """Seconds that a search takes."""
+    requests: list[SearchRequest] = field(default_factory=list)
+
+    async def _record(self, request: SearchRequest) -> None:
+        self.requests.append(request)
+        await asyncio.sleep(self.delay)
+        if self.error:
+            raise self.error
+
+
 @dataclass
-class ScriptedPassages:
+class ScriptedPassages(_Scripted):
     """Returns `by_query[query]`, else `passages`; or fails as the test defines."""
 
     passages: Sequence[Passage] = ()
     by_query: Mapping[str, Sequence[Passage]] = field(default_factory=dict)
-    failure: FailedSearch | None = None
-    error: Exception | None = None
-    """Raised by every search."""
     warnings: tuple[str, ...] = ()
-    delay: float = 0.0
-    """Seconds that a search takes."""
-    requests: list[SearchRequest] = field(default_factory=list)
     documents: bool = True
     """Whether the collections contain documents."""
 
@@ -56,10 +68,7 @@ class ScriptedPassages:
         options: SearchOptions = NO_OPTIONS,
     ) -> PassageResults:
         """Record the request and return the scripted passages, at most `top_k`."""
-        self.requests.append(SearchRequest(tuple(collections), query, top_k, options))
-        await asyncio.sleep(self.delay)
-        if self.error:
-            raise self.error
+        await self._record(SearchRequest(tuple(collections), query, top_k, options))
         if self.failure:
             return PassageResults(failures=(self.failure,))
         passages = self.by_query.get(query, self.passages)
@@ -67,24 +76,16 @@ class ScriptedPassages:
 
 
 @dataclass
-class ScriptedPages:
+class ScriptedPages(_Scripted):
     """Returns the same pages for every query, or fails as the test defines."""
 
     pages: Sequence[PageMatch] = ()
-    failure: FailedSearch | None = None
-    error: Exception | None = None
-    delay: float = 0.0
-    """Seconds that a search takes."""
-    requests: list[SearchRequest] = field(default_factory=list)
 
     async def search(
         self, collections: Sequence[str], query: str, *, top_k: int, threshold: float = 0.0
     ) -> PageMatches:
         """Record the request and return the scripted pages of this score, at most `top_k`."""
-        self.requests.append(SearchRequest(tuple(collections), query, top_k))
-        await asyncio.sleep(self.delay)
-        if self.error:
-            raise self.error
+        await self._record(SearchRequest(tuple(collections), query, top_k))
         if self.failure:
             return PageMatches(failures=(self.failure,))
         pages = tuple(page for page in self.pages if page.score >= threshold)

@@ -138,7 +138,7 @@ async def run_tool(  # noqa: PLR0913 - each sets one part of the call
         call: ToolCall[Any, Any] = ToolCall(
             config=installed.configure(to_struct(config or {})),
             arguments=installed.arguments_of(_function_call(tool, function, arguments)),
-            query=_question(conversation),
+            query=question([_message(each) for each in conversation]),
             assistant=assistant or Assistant(),
             caller=caller or Caller(),
             earlier=tuple(earlier),
@@ -183,10 +183,6 @@ def _function_call(
         return None
     name = function or (tool.function.name if tool.function else tool.name)
     return pb.FunctionCall(name=name, arguments_json=json.dumps(dict(arguments)))
-
-
-def _question(messages: Sequence[Mapping[str, Any]]) -> str:
-    return question([_message(each) for each in messages])
 
 
 def _message(message: Mapping[str, Any]) -> chat_pb2.Message:

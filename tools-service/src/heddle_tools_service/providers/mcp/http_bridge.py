@@ -4,7 +4,7 @@ That client decides which addresses may be reached.
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from http import HTTPStatus
 
 import httpx
@@ -82,7 +82,7 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             raise httpx2.DecodingError("compressed", request=request) from error
         return httpx2.Response(
             response.status_code,
-            headers=[pair for pair in response.headers.raw if pair[0].lower() not in _OWN_HEADERS],
+            headers=_forwarded(response.headers.raw),
             stream=_Body(self, response),
             request=request,
         )
@@ -194,5 +194,5 @@ def _valid(lines: bytes) -> bytes:
     return valid_json(lines.decode(errors="replace")).encode()
 
 
-def _forwarded(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    return [(name, value) for name, value in headers if name.lower() not in _OWN_HEADERS]
+def _forwarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    return [pair for pair in headers if pair[0].lower() not in _OWN_HEADERS]
