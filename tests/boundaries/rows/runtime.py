@@ -16,7 +16,7 @@ from heddle_orchestrator.metering import counting
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.tools.function_call import FunctionCall
 from heddle_orchestrator.validation import faults, validator
-from heddle_orchestrator.validation.installed import Installed
+from heddle_orchestrator.validation.faults import Installed
 from heddle_runtime import errors
 from heddle_runtime.contract import bounded_regex, frontend_payloads, host_lists, limits
 from heddle_runtime.contract.schema_references import limited

@@ -274,14 +274,9 @@ class Completions:
         else:
             messages = plan_.request.messages
             plan_.state = initial_state(messages, visible(plan_.assistant, messages))
-            loop = self.agents.answer(
-                request,
-                router=router,
-                ask=partial(self._events, plan_, context, watched=False),
-                generate=generate,
-                run=run,
-                route=Route(plan_.routed, plan_.called, plan_.state, plan_.empty_response),
-            )
+            route = Route(plan_.routed, plan_.called, plan_.state, plan_.empty_response)
+            ask = partial(self._events, plan_, context, watched=False)
+            loop = self.agents.loop(router, run, route, ask=ask, generate=generate).events(request)
         async with aclosing(loop) as batches:
             async for events in batches:
                 yield pb.RunCompletionResponse(events=events)

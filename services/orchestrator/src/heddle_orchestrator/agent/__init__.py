@@ -6,19 +6,19 @@
 """
 
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heddle_runtime.identity.call_metadata import remaining
 
 from heddle_orchestrator.agent.model_client import ModelClient
-from heddle_orchestrator.agent.responses import GenerateRequest, TextResponse
+from heddle_orchestrator.agent.responses import TextResponse
 from heddle_orchestrator.agent.routers.registry import LOCAL_CONNECTOR, Routers
 from heddle_orchestrator.agent.routing_loop import RoutingLoop
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.functions import Generate, Limits
 from heddle_orchestrator.tools.bindings import BoundTool
-from heddle_orchestrator.tools.execution import Events, ToolRun
+from heddle_orchestrator.tools.execution import ToolRun
 
 _CHARS_PER_TOKEN = 3
 _MAX_LOCAL_CHARS = 6_000
@@ -52,49 +52,34 @@ class Agents:
     context_tokens: int
     """The limit, in tokens, of the results in the prompt of the answer."""
 
-    async def answer(
-        self,
-        request: GenerateRequest,
-        *,
-        router: str,
-        ask: Generate,
-        generate: Generate,
-        run: ToolRun,
-        route: Route,
-    ) -> AsyncGenerator[Events]:
-        """Yield the events of a run.
+    def loop(
+        self, router: str, run: ToolRun, route: Route, *, ask: Generate, generate: Generate
+    ) -> RoutingLoop:
+        """Return the loop of a run.
 
         Args:
-            request: The request for the answer, without the results of tools. Is changed.
             router: The router's name; empty for the default of the assistant's connector.
-            ask: Sends requests to the assistant's model for decisions.
-            generate: Streams the answer.
             run: Runs the tools.
             route: The tools, and the state of the run.
+            ask: Sends requests to the assistant's model for decisions.
+            generate: Streams the answer.
         """
         assistant = run.request.assistant
         budget = self.limits.budget(assistant, remaining(run.context) / _TIME_SHARE)
-        query_id = secrets.token_hex(8)
         connector = assistant.model.connector
         local = connector == LOCAL_CONNECTOR
         max_chars = min(self.context_tokens * _CHARS_PER_TOKEN, self.limits.prompt_chars // 2)
         if local:
             max_chars = min(max_chars, _MAX_LOCAL_CHARS)
-        loop = RoutingLoop(
+        return RoutingLoop(
             run=run,
             bound=route.bound,
             router=self.routers.get(router, connector),
             model=ModelClient(assistant, run.context, ask, budget),
-            response=TextResponse(generate, query_id, max_chars),
+            response=TextResponse(generate, secrets.token_hex(8), max_chars),
             budget=budget,
             state=route.state,
             max_prompt_chars=_MAX_LOCAL_CHARS if local else self.limits.prompt_chars,
             called=route.called,
             empty_response=route.empty_response,
         )
-        events = loop.events(request)
-        try:
-            async for batch in events:
-                yield batch
-        finally:
-            await events.aclose()

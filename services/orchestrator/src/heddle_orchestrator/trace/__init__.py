@@ -1,7 +1,7 @@
 """The trace of a run, for debugging an assistant. Built only for runs that ask for it.
 
-`model_requests` records the requests to models, `steps` lists what ran, `insertions` tells what
-filled the slots and where it is in the prompt, and `texts` replaces secrets.
+`steps` records the requests to models and lists what ran, `insertions` tells what filled the slots
+and where it is in the prompt, and `texts` replaces secrets.
 """
 
 from collections.abc import AsyncGenerator
@@ -19,9 +19,8 @@ from heddle_orchestrator.agent.run_snapshot import snapshot
 from heddle_orchestrator.metering.prices import PriceClient
 from heddle_orchestrator.plan import Plan
 from heddle_orchestrator.trace.insertions import insertions
-from heddle_orchestrator.trace.model_requests import Round
 from heddle_orchestrator.trace.prompt import SentPrompt, outline
-from heddle_orchestrator.trace.steps import Steps
+from heddle_orchestrator.trace.steps import Round, Steps
 
 if TYPE_CHECKING:
     from heddle_orchestrator.event_mapping import EventList

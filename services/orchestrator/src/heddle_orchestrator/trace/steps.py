@@ -3,10 +3,12 @@
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
+from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.contract.json_text import members
@@ -18,7 +20,6 @@ from heddle_runtime.redaction import redact, redact_personal, redact_value
 from heddle_orchestrator.metering.prices import cost_micros
 from heddle_orchestrator.plan import Plan
 from heddle_orchestrator.tools.bindings import BoundTool, is_unnamed, to_duration
-from heddle_orchestrator.trace.model_requests import Round
 from heddle_orchestrator.trace.texts import shortened
 
 PriceOf = Callable[[str], Awaitable[assistant_pb2.Price | None]]
@@ -26,6 +27,40 @@ PriceOf = Callable[[str], Awaitable[assistant_pb2.Price | None]]
 _MODEL = "model"
 _PAGE = re.compile(r"\d{1,9}", re.ASCII)
 _PAGE_IMAGE = re.compile(r"/v1/vector_stores/[\w-]+/files/[\w-]+/pages/\d+", re.ASCII)
+
+
+@dataclass(slots=True)
+class Round:
+    """A request to a model, and its answer or failure."""
+
+    start: float
+    """Seconds after the start of the run."""
+    seconds: float = 0.0
+    chars: int = 0
+    """The length of the text."""
+    replaced: chat_pb2.ModelReplaced | None = None
+    done: chat_pb2.Done | None = None
+    failure: HeddleError | None = None
+    _pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return "".join(self._pieces)
+
+    def take(self, events: Iterable[pb.RunEvent]) -> None:
+        """Record events."""
+        for event in events:
+            match event.WhichOneof("event"):
+                case "text_delta":
+                    self._pieces.append(event.text_delta)
+                    self.chars += len(event.text_delta)
+                case "model_replaced":
+                    self.replaced = event.model_replaced
+                case "done":
+                    self.done = event.done
+                case _:
+                    continue
 
 
 class Steps:

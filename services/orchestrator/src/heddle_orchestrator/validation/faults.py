@@ -9,6 +9,7 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
+from heddle.tool.v1 import tool_pb2
 from heddle_runtime.contract.host_lists import host_problems
 from heddle_runtime.contract.limits import MAX_TOOL_ROUNDS
 from heddle_runtime.contract.struct_codec import from_struct
@@ -18,11 +19,20 @@ from heddle_runtime.errors import Violation
 from heddle_orchestrator.agent.routers import dspy
 from heddle_orchestrator.prompts import PROMPT_PROCESSORS
 from heddle_orchestrator.strategies import STRATEGIES
-from heddle_orchestrator.validation.installed import Installed, key_of, tool_request
 
 REQUIRED = "is required"
 _MAX_NAME = 80
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The connectors, and the violations of bindings. None: the service cannot be reached."""
+
+    connectors: Mapping[str, connector_pb2.Connector] | None
+    """The connectors by name."""
+    bindings: Mapping[bytes, Sequence[Violation]] | None
+    """By `key_of`; the fields are `name`, `mode` or a path that begins with `config`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,22 @@ class Fault:
     violation: Violation
     subject: str
     """The faulty value. An edit that does not change it does not introduce the fault."""
+
+
+def tool_request(binding: assistant_pb2.ToolBinding) -> tool_pb2.ValidateToolConfigRequest:
+    """Return the request to check a binding."""
+    mode = binding.mode or assistant_pb2.MODE_AUGMENT
+    known = mode in assistant_pb2.Mode.values()
+    return tool_pb2.ValidateToolConfigRequest(
+        name=binding.tool,
+        config=binding.config,
+        mode=mode if known else assistant_pb2.MODE_UNSPECIFIED,
+    )
+
+
+def key_of(request: tool_pb2.ValidateToolConfigRequest) -> bytes:
+    """Return the same key for equal requests."""
+    return request.SerializeToString(deterministic=True)
 
 
 def compare(

@@ -27,13 +27,15 @@ from heddle_runtime.identity.callers import SERVICE, Identity
 from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_orchestrator.validation.faults import (
+    Installed,
     compare,
     faults_of,
     idle_functions,
+    key_of,
     missing_packages,
+    tool_request,
     unchecked,
 )
-from heddle_orchestrator.validation.installed import Installed, key_of, tool_request
 
 MAX_REQUESTS = 500
 _MAX_CONFIGS = 5_000
