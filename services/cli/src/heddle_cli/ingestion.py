@@ -41,11 +41,6 @@ class Outcome:
     note: str
     """The number of passages, or the reason of the failure."""
 
-    @property
-    def ok(self) -> bool:
-        """Whether the collection contains the document."""
-        return self.state not in ("unreadable", "failed")
-
 
 def ensure_collection(
     connection: Connection[KnowledgeServiceStub], collection: knowledge_pb2.Collection

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.progress import Progress as ProgressBars
 
@@ -17,18 +16,8 @@ _FIRST_PAUSE, _GROWTH, _LONGEST_PAUSE = 1.0, 1.5, 60.0
 _MAX_NAME = 40
 
 
-class Display(Protocol):
-    """Shows how far documents are."""
-
-    def begin(self, document: Document) -> Progress:
-        """Return what shows the stages of a document."""
-
-    def end(self) -> None:
-        """Count a document as done."""
-
-
 @contextmanager
-def progress_display(total: int) -> Iterator[Display]:
+def progress_display(total: int) -> Iterator["Bars | Lines"]:
     """Show progress in the block, for so many documents."""
     if not out.is_terminal:
         yield Lines(total)
