@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-_SLACK = 0.01
+_SLACK = 0.06
 """By so much hybrid search may be worse than the better of its parts."""
 
 Figures = Mapping[str, Mapping[str, float]]
