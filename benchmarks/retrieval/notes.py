@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from heddle_knowledge.collection.store import open_collection_store
 from heddle_knowledge.embedders.embedding import Embedder
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.store import KnowledgeStore, open_store
 
@@ -78,7 +78,7 @@ async def _version(place: str, collection: str) -> int:
 
 @contextlib.asynccontextmanager
 async def _embedders(names: list[str]) -> AsyncIterator[list[Embedder]]:
-    async with MiniLmEmbedder() as minilm:
+    async with LocalEmbedder() as minilm:
         known: dict[str, Embedder] = {"instant": HashingEmbedder(dim=384), "minilm": minilm}
         yield [known[name] for name in names]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from heddle_knowledge.collection.types import Ingested
 from heddle_knowledge.embedders.embedding import Kind, Vectors
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.store import open_store
 
 from benchmarks.gateway.accounting import our_seconds
@@ -29,7 +29,7 @@ _PER_DOCUMENT = 40
 class _WithModel(TokenMeans):
     """Vectors like those that are in the store, for the time that a model takes."""
 
-    def __init__(self, folder: Path, model: MiniLmEmbedder) -> None:
+    def __init__(self, folder: Path, model: LocalEmbedder) -> None:
         super().__init__(folder)
         self._model = model
 
@@ -44,7 +44,7 @@ async def _embedder(folder: Path, model: str) -> AsyncGenerator[TokenMeans]:
     if model == "instant":
         yield TokenMeans(folder)
         return
-    async with MiniLmEmbedder() as minilm:
+    async with LocalEmbedder() as minilm:
         await minilm.embed(["loaded before the clock runs"], "passage")
         yield _WithModel(folder, minilm)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heddle.knowledge.v1 import knowledge_pb2_grpc as pb_grpc
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.store import open_store
 from heddle_runtime.rpc.client import channel
 from heddle_runtime.serving.server import Binding, running
@@ -24,7 +24,7 @@ async def knowledge_service(
 
     @asynccontextmanager
     async def app() -> AsyncGenerator[list[Binding]]:
-        others = [MiniLmEmbedder()]  # of which the vectors of words can be kept
+        others = [LocalEmbedder()]
         async with (
             open_store(folder, HashingEmbedder(), others=others) as store,
             knowledge_binding(store, **options) as bindings,

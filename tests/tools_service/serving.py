@@ -14,8 +14,8 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.chat.v1 import chat_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc as pb_grpc
-from heddle_knowledge.embedders.embedding import Embedder
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder, MultilingualE5Embedder
+from heddle_knowledge.embedders.embedding import MULTILINGUAL_E5, Embedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_runtime.errors import HeddleError, from_rpc, from_status
 from heddle_runtime.identity.assistant_owners import AssistantOwners
 from heddle_runtime.identity.call_metadata import new_call_options
@@ -153,8 +153,8 @@ async def serving(
     async def app() -> AsyncGenerator[list[Binding]]:
         async with (
             browser() as http,
-            MiniLmEmbedder() as english,
-            MultilingualE5Embedder() as multilingual,
+            LocalEmbedder() as english,
+            LocalEmbedder(MULTILINGUAL_E5) as multilingual,
             knowledge_stub(embedders=always([english, multilingual])) as without_store,
         ):
             stub = knowledge or without_store

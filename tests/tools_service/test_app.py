@@ -12,7 +12,7 @@ from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
 from heddle_knowledge.embedders.embedding import Embedder
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.service.lazy_store import LazyStore, Storage
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_migration_service.searches.settings import SearchSettings
@@ -217,7 +217,7 @@ async def test_the_list_names_every_tool(tmp_path: Path) -> None:
 
 @asynccontextmanager
 async def english() -> AsyncGenerator[Sequence[Embedder]]:
-    async with MiniLmEmbedder() as embedder:
+    async with LocalEmbedder() as embedder:
         yield [embedder]
 
 

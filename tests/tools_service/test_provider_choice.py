@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.models.embeddings import RemoteEmbedder
 from heddle_knowledge.models.interpreters import TextInterpreter
 from heddle_knowledge.models.reranking import RemoteReranker
@@ -49,7 +49,7 @@ async def chosen(settings: dict[str, Any]) -> dict[str, str]:
     async with browser() as http, get_embeddings(knowledge, http) as (embedder, *_):
         pages = get_visual_search(knowledge, http, PageReader())
         return {
-            "embeddings": "local" if isinstance(embedder, MiniLmEmbedder) else "cloud",
+            "embeddings": "local" if isinstance(embedder, LocalEmbedder) else "cloud",
             "vectordb": "local" if isinstance(get_vectordb(knowledge).place, Path) else "cloud",
             "reranker": "cloud" if get_reranker(knowledge, http) else "local",
             "visual_search": "local" if isinstance(pages, OcrPageModel) else "cloud",

@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from heddle_knowledge.collection.types import Ingested
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.errors import CollectionExistsError
 from heddle_knowledge.store import KnowledgeStore
 from knowledge.store.places import Place
@@ -42,7 +42,7 @@ async def main(place: Place, kind: str, first: int) -> None:
     async with AsyncExitStack() as stack:
         embedder: Embedder = HashingEmbedder()
         if kind == "minilm":
-            embedder = await stack.enter_async_context(MiniLmEmbedder())
+            embedder = await stack.enter_async_context(LocalEmbedder())
         store = await stack.enter_async_context(place.store(embedder, quiet_seconds=0.01))
         with suppress(CollectionExistsError):
             await store.collections.create("docs")

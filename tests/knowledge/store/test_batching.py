@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.errors import StorageError
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 from heddle_knowledge.ingestion.embedding_batches import grouped
@@ -157,7 +157,7 @@ async def test_organisations_take_turns_in_batches(processor: Processor) -> None
 
 
 def test_passages_are_embedded_in_small_groups() -> None:
-    embedder = MiniLmEmbedder()
+    embedder = LocalEmbedder()
     groups = [*grouped(embedder, ["x" * 1_250, "y" * 1_250, "z" * 9_999, *"abc"])]
     assert [list(map(len, group)) for group in groups] == [[1_250, 1_250], [9_999], [1, 1, 1]]
     assert [*map(len, grouped(embedder, ["x"] * 65))] == [32, 32, 1]

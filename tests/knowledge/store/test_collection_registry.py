@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pytest
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.embedders.embedding import MINILM
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.errors import CollectionExistsError
 from heddle_knowledge.store import open_store
 
@@ -15,7 +15,7 @@ from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
 
 async def test_all_that_is_said_of_a_collection_outlives_the_process(tmp_path: Path) -> None:
-    others = [MiniLmEmbedder()]
+    others = [LocalEmbedder()]
     async with open_store(tmp_path, HashingEmbedder(), others=others) as store:
         made = await store.collections.create(
             "looms",

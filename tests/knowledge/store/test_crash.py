@@ -12,7 +12,7 @@ import psutil
 import pytest
 from heddle_knowledge.collection.types import CollectionSize
 from heddle_knowledge.embedders.embedding import Embedder
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from knowledge.store.places import Place
 from knowledge.store.reading import versions_in
 from patience import until
@@ -104,7 +104,7 @@ async def test_a_reader_sees_whole_versions_live_until_the_writer_is_killed(
     tmp_path: Path,
 ) -> None:
     place = Place(str(tmp_path))
-    async with MiniLmEmbedder() as embedder:
+    async with LocalEmbedder() as embedder:
         process, lines = await started(place, "minilm", 0)
         async with place.store(embedder) as store:
             first = await versions_in(store)

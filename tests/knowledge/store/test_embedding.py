@@ -10,7 +10,8 @@ import numpy as np
 import psutil
 import pytest
 import pytest_asyncio
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder, MultilingualE5Embedder
+from heddle_knowledge.embedders.embedding import MULTILINGUAL_E5
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.embedders.model_files import checked
 from heddle_knowledge.errors import EmbeddingError
 
@@ -23,12 +24,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def embedder() -> AsyncIterator[MiniLmEmbedder]:
-    async with MiniLmEmbedder() as made:
+async def embedder() -> AsyncIterator[LocalEmbedder]:
+    async with LocalEmbedder() as made:
         yield made
 
 
-async def test_vectors_are_normalised_and_near_for_what_is_near(embedder: MiniLmEmbedder) -> None:
+async def test_vectors_are_normalised_and_near_for_what_is_near(embedder: LocalEmbedder) -> None:
     (query,) = await embedder.embed(["a kitten is napping"], "query")
     passages = await embedder.embed([DOG, CAT, TAX], "passage")
     assert passages.shape == (3, embedder.info().dim)
@@ -38,7 +39,7 @@ async def test_vectors_are_normalised_and_near_for_what_is_near(embedder: MiniLm
 
 
 @pytest.mark.exhaustive
-async def test_thread_and_worker_agree_whatever_the_batch(embedder: MiniLmEmbedder) -> None:
+async def test_thread_and_worker_agree_whatever_the_batch(embedder: LocalEmbedder) -> None:
     texts = [f"{CAT} {n} " * (n + 1) for n in range(20)]
     there = await embedder.embed(texts, "passage")
     here = await embedder.embed(texts, "query")
@@ -46,18 +47,18 @@ async def test_thread_and_worker_agree_whatever_the_batch(embedder: MiniLmEmbedd
 
 
 async def test_nothing_embeds_to_nothing_and_starts_no_worker() -> None:
-    async with MiniLmEmbedder() as embedder:
+    async with LocalEmbedder() as embedder:
         assert (await embedder.embed([], "passage")).shape == (0, 384)
         await embedder.embed(["question"], "query")
         assert embedder.worker_pid is None
 
 
-async def test_very_long_and_odd_texts_embed(embedder: MiniLmEmbedder) -> None:
+async def test_very_long_and_odd_texts_embed(embedder: LocalEmbedder) -> None:
     vectors = await embedder.embed(["", "\0", "word " * 100_000, "é語🙂" * 500], "query")
     assert np.isfinite(vectors).all()
 
 
-async def test_a_worker_that_dies_is_replaced(embedder: MiniLmEmbedder) -> None:
+async def test_a_worker_that_dies_is_replaced(embedder: LocalEmbedder) -> None:
     await embedder.embed([CAT], "passage")
     first = embedder.worker_pid
     assert first
@@ -72,7 +73,7 @@ async def test_a_worker_that_dies_is_replaced(embedder: MiniLmEmbedder) -> None:
     assert (await running).shape == (200, 384)
 
 
-async def test_a_worker_that_keeps_dying_is_a_typed_error(embedder: MiniLmEmbedder) -> None:
+async def test_a_worker_that_keeps_dying_is_a_typed_error(embedder: LocalEmbedder) -> None:
     await embedder.embed([CAT], "passage")
     running = asyncio.create_task(embedder.embed([f"{DOG} {n}" for n in range(400)], "passage"))
     seen = set()
@@ -87,7 +88,7 @@ async def test_a_worker_that_keeps_dying_is_a_typed_error(embedder: MiniLmEmbedd
     assert len(seen) == 2
 
 
-async def test_a_cancelled_request_does_not_confuse_the_next(embedder: MiniLmEmbedder) -> None:
+async def test_a_cancelled_request_does_not_confuse_the_next(embedder: LocalEmbedder) -> None:
     await embedder.embed([CAT], "passage")
     running = asyncio.create_task(embedder.embed([TAX] * 100, "passage"))
     await asyncio.sleep(0.1)
@@ -103,7 +104,7 @@ async def test_the_worker_is_nice_sees_no_secrets_and_ends_with_the_embedder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HEDDLE_SECRET", "s3cret")
-    async with MiniLmEmbedder() as embedder:
+    async with LocalEmbedder() as embedder:
         await embedder.embed([CAT], "passage")
         pid = embedder.worker_pid
         assert pid
@@ -127,7 +128,7 @@ async def test_a_model_file_that_was_changed_is_refused(tmp_path: Path) -> None:
 
 async def test_the_multilingual_model_knows_what_is_meant_in_another_language() -> None:
     swedish = ["Skatten ska betalas i april.", "Hunden skäller på brevbäraren.", "\0 x"]
-    async with MultilingualE5Embedder() as embedder:
+    async with LocalEmbedder(MULTILINGUAL_E5) as embedder:
         passages = await embedder.embed(swedish, "passage")
         (query,) = await embedder.embed(["Wann muss ich meine Steuern zahlen?"], "query")
         assert passages.shape == (3, embedder.info().dim)

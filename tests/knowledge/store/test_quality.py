@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 import pytest_asyncio
 from heddle_knowledge.collection.types import Mode
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.store import KnowledgeStore, open_store
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -25,7 +25,7 @@ def rows() -> list[dict[str, str]]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def store(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[KnowledgeStore]:
     folder = tmp_path_factory.mktemp("quality")
-    async with MiniLmEmbedder() as embedder, open_store(folder, embedder) as opened:
+    async with LocalEmbedder() as embedder, open_store(folder, embedder) as opened:
         await opened.collections.create("faq")
         for row in rows():
             async for _ in opened.documents.ingest("faq", row["id"], row["a"].encode()):

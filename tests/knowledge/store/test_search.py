@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from heddle_knowledge.collection.types import Mode
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.store import KnowledgeStore
 from knowledge.store.places import Place
 from runtime.examples import mostly_on
@@ -49,7 +49,7 @@ async def put(store: KnowledgeStore, name: str, text: str, collection: str = "do
 
 @pytest.mark.exhaustive
 async def test_questions_find_their_page_in_real_text(place: Place, help_folder: Path) -> None:
-    async with MiniLmEmbedder() as embedder, place.store(embedder) as store:
+    async with LocalEmbedder() as embedder, place.store(embedder) as store:
         await store.collections.create("hg")
         for name in HELP:
             await put(store, f"{name}.txt", (help_folder / f"{name}.txt").read_text(), "hg")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from heddle_knowledge.embedders.embedding import Embedder
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.service.lazy_store import LazyStore, Storage
 from heddle_runtime.serving.readiness import Readiness
 from runtime.ports import free_port
@@ -16,7 +16,7 @@ from runtime.ports import free_port
 
 @asynccontextmanager
 async def english() -> AsyncGenerator[Sequence[Embedder]]:
-    async with MiniLmEmbedder() as embedder:
+    async with LocalEmbedder() as embedder:
         yield [embedder]
 
 

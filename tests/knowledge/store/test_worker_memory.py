@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from heddle_knowledge.embedders.local_embedders import MiniLmEmbedder
+from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.reading.parsing import Parser, ParserLimits
 
 
@@ -16,7 +16,7 @@ def address_limit(pid: int | None) -> int:
 
 
 async def test_the_process_that_embeds_passages_has_a_limit() -> None:
-    async with MiniLmEmbedder() as embedder:
+    async with LocalEmbedder() as embedder:
         await embedder.embed(["warp"], "passage")
         assert address_limit(embedder.worker_pid) == 4 * 1024**3
 

@@ -1,7 +1,7 @@
 """Makes the models and the storage that the settings name. No other module names them."""
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -37,12 +37,12 @@ async def get_embeddings(
         http: For the operator's own servers.
     """
     from heddle_knowledge.embedders.local_embedders import (  # noqa: PLC0415 (slow)
-        MiniLmEmbedder,
-        MultilingualE5Embedder,
+        LOCAL_MODELS,
+        LocalEmbedder,
     )
 
-    async with MiniLmEmbedder() as english, MultilingualE5Embedder() as multilingual:
-        local = [english, multilingual]
+    async with AsyncExitStack() as opened:
+        local = [await opened.enter_async_context(LocalEmbedder(it)) for it in LOCAL_MODELS]
         if settings.place_of("embeddings") == "local":
             yield local
         else:

@@ -17,7 +17,11 @@ TOKENS = 256
 E5_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 E5_TOKENS = 512
 MINILM = "all-MiniLM-L6-v2-int8"
+"""For English. The weights are quantised dynamically: a vector moves by about a thousandth with the
+company its text keeps in a batch. Cosine similarities are good to two decimals."""
 MULTILINGUAL_E5 = "multilingual-e5-small-q4"
+"""For about a hundred languages; a third as fast. Its similarities lie close together: about 0.8 is
+what nothing has in common."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The embedders that ship with Heddle: offline, each in two processes of its own."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Self
 
 import msgspec
@@ -25,6 +26,13 @@ from heddle_knowledge.workers.worker import WorkerProcess
 
 _WORKER = "heddle_knowledge.embedders.worker"
 _WORKER_SECONDS = 120.0  # for one request of some 32 passages; on a quiet core it takes 2 to 8
+LOCAL_MODELS: Mapping[str, EmbedderInfo] = MappingProxyType(
+    {
+        MINILM: EmbedderInfo(MINILM, DIMENSION, MODEL_SHA256[:16], TOKENS),
+        MULTILINGUAL_E5: EmbedderInfo(MULTILINGUAL_E5, DIMENSION, E5_SHA256[:16], E5_TOKENS),
+    }
+)
+"""The models that ship with Heddle, by their names."""
 PRIORITY = "KNOWLEDGE_EMBEDDER_PRIORITY"
 """The variable of a worker's environment that names one of these."""
 FOREGROUND = "foreground"
@@ -71,9 +79,9 @@ class LocalEmbedder:
     Close the embedder (`aclose` or `async with`) to end both.
     """
 
-    def __init__(self, info: EmbedderInfo) -> None:
-        """Prepare, without loading anything."""
-        self._info = info
+    def __init__(self, model: str = MINILM) -> None:
+        """Prepare, without loading anything. Take the name of one of `LOCAL_MODELS`."""
+        self._info = LOCAL_MODELS[model]
         self._worker = WorkerProcess(_WORKER, seconds=_WORKER_SECONDS, refusal=EmbeddingError)
         self._query_worker = WorkerProcess(
             _WORKER,
@@ -117,26 +125,3 @@ class LocalEmbedder:
     async def aclose(self) -> None:
         """End the workers."""
         await asyncio.gather(self._worker.aclose(), self._query_worker.aclose())
-
-
-class MiniLmEmbedder(LocalEmbedder):
-    """all-MiniLM-L6-v2 in int8, for English.
-
-    The weights are quantised dynamically: a vector moves by about a thousandth with the company
-    its text keeps in a batch. Cosine similarities are good to two decimals.
-    """
-
-    def __init__(self) -> None:
-        """Prepare, without loading anything."""
-        super().__init__(EmbedderInfo(MINILM, DIMENSION, MODEL_SHA256[:16], TOKENS))
-
-
-class MultilingualE5Embedder(LocalEmbedder):
-    """multilingual-e5-small in 4 bits, for about a hundred languages; a third as fast.
-
-    Its similarities lie close together: about 0.8 is what nothing has in common.
-    """
-
-    def __init__(self) -> None:
-        """Prepare, without loading anything."""
-        super().__init__(EmbedderInfo(MULTILINGUAL_E5, DIMENSION, E5_SHA256[:16], E5_TOKENS))
