@@ -161,6 +161,7 @@ async def test_a_collection_has_a_language_and_may_change_it(
         ({"recency_weight": float("nan")}, "recency_weight"),
         ({"mode": 99}, "mode"),
         ({"vector_weight": -0.5}, "vector_weight"),
+        ({"document_time_to": Timestamp(seconds=1 << 60)}, "document_time_to"),
         ({"reranking": 99}, "reranking"),
     ],
 )

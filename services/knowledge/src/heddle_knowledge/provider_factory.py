@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # these load numpy, which a service without knowledge never n
     from heddle_knowledge.embedders.embedding import Embedder
     from heddle_knowledge.pages.models import PageModel
     from heddle_knowledge.pages.reader import PageReader
-    from heddle_knowledge.searching.reranking import Reranker
+    from heddle_knowledge.searching.ranking import Reranker
 
 
 @asynccontextmanager

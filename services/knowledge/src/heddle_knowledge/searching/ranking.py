@@ -2,13 +2,27 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Scores = NDArray[np.float32]
 
+BEST = 50
+"""The number of passages to reorder."""
 _HALF_LIFE = 180.0  # days
+
+
+class Reranker(Protocol):
+    """A model that reads a question together with each passage."""
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return a score for each text as an answer, the higher the better: shape [len(texts)].
+
+        Raises:
+            EmbeddingError: The model is not available.
+        """
 
 
 def convex(cosine: Scores, words: Scores, vector_weight: float) -> Scores:

@@ -23,8 +23,7 @@ from heddle_knowledge.searching.candidates import (
     find_candidates,
     read,
 )
-from heddle_knowledge.searching.ranking import Scores, aged, convex, reranked
-from heddle_knowledge.searching.reranking import BEST, Reranker
+from heddle_knowledge.searching.ranking import BEST, Reranker, Scores, aged, convex, reranked
 
 _FEWEST_CANDIDATES = 50
 _CANDIDATES_PER_RESULT = 4

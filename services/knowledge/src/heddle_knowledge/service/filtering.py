@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import Literal
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.errors import Violation
 
 from heddle_knowledge.engines.conditions import (
     EVERYTHING,
@@ -48,13 +47,15 @@ def search_condition(request: pb.SearchCollectionsRequest) -> Condition:
     """Return the condition of passages that match the filter and the range of times.
 
     Raises:
-        InvalidRequestError: The filter or a time breaks a rule of the contract.
+        InvalidRequestError: The filter breaks a rule of the contract.
     """
     condition = filter_condition(request)
     if request.HasField("document_time_from"):
-        condition = both(condition, _time(request, "document_time_from", ">="))
+        first = request.document_time_from.ToMicroseconds()
+        condition = both(condition, Compare(_TIME, ">=", first))
     if request.HasField("document_time_to"):
-        condition = both(condition, _time(request, "document_time_to", "<"))
+        end = request.document_time_to.ToMicroseconds()
+        condition = both(condition, Compare(_TIME, "<", end))
     return condition
 
 
@@ -71,20 +72,6 @@ def filter_condition(request: pb.SearchCollectionsRequest | pb.SearchPagesReques
         violations = [Violation("filter", f"must have at most {_MAX_FILTERS} filters, not {count}")]
     refuse(violations, _MESSAGE)
     return _condition(request.filter)
-
-
-def _time(
-    request: pb.SearchCollectionsRequest,
-    field: Literal["document_time_from", "document_time_to"],
-    how: How,
-) -> Condition:
-    timestamp = getattr(request, field)
-    try:
-        timestamp.ToDatetime()
-    except (ValueError, OverflowError):
-        violation = Violation(field, "must be a time from the year 1 to the year 9999")
-        raise InvalidRequestError(_MESSAGE, [violation]) from None
-    return Compare(_TIME, how, timestamp.ToMicroseconds())
 
 
 def _violations(expression: pb.Filter, path: str, depth: int) -> Iterator[Violation]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.pages.places import PagePlace
     from heddle_knowledge.pages.reader import PageReader
     from heddle_knowledge.reading.parsing import ParserLimits
-    from heddle_knowledge.searching.reranking import Reranker
+    from heddle_knowledge.searching.ranking import Reranker
     from heddle_knowledge.store import KnowledgeStore
 
 Embeddings = Callable[[], "AbstractAsyncContextManager[Sequence[Embedder]]"]

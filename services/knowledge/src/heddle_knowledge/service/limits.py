@@ -83,15 +83,11 @@ def _metadata(
 
 
 def ingestion_violations(request: pb.IngestDocumentRequest) -> Iterator[Violation]:
-    """Yield metadata, an address or a time that no document can have."""
+    """Yield metadata or an address that no document can have."""
     most, longest = _MAX_DOCUMENT_ENTRIES, _MAX_DOCUMENT_VALUE_CHARACTERS
     yield from _metadata(request.metadata, "metadata", most, longest)
     if len(request.uri) > _MAX_URI_CHARACTERS:
         yield Violation("uri", f"must have at most {_MAX_URI_CHARACTERS:,} characters")
-    try:
-        request.document_time.ToDatetime()
-    except ValueError:
-        yield Violation("document_time", "must be a time of the years 1 to 9999")
 
 
 def search_violations(request: pb.SearchCollectionsRequest) -> Iterator[Violation]:

@@ -15,7 +15,7 @@ from heddle_knowledge.errors import (
 from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.reading.parsing import Parser
-from heddle_knowledge.searching.reranking import Reranker
+from heddle_knowledge.searching.ranking import Reranker
 
 
 @dataclass(frozen=True, slots=True)

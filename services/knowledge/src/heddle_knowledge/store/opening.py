@@ -25,7 +25,7 @@ from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.pages.places import PagePlace
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.reading.parsing import DEFAULT_LIMITS, Parser, ParserLimits
-from heddle_knowledge.searching.reranking import Reranker
+from heddle_knowledge.searching.ranking import Reranker
 from heddle_knowledge.store.collections import Collections
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
