@@ -1,6 +1,7 @@
 """`/tools/{name}/run`: a tool alone, without an assistant."""
 
 from collections.abc import AsyncGenerator
+from functools import cache
 from typing import Annotated, Any, cast
 
 import grpc
@@ -51,6 +52,7 @@ class ToolRun(StrictModel):
     stream: bool = Field(default=False, description="Whether the progress is streamed.")
 
 
+@cache
 def _described_outcome() -> type[Model]:
     """Return the model that describes the result of a tool."""
     base = response_model(pb.ToolResult.DESCRIPTOR)

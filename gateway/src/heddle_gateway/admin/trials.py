@@ -1,5 +1,6 @@
 """`/assistants/try`: a completion of an assistant that is not stored."""
 
+from functools import cache
 from typing import Annotated, Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
@@ -26,6 +27,7 @@ _UNCHECKED = {"name"}
 routes = Routes("assistants")
 
 
+@cache
 def _tried_assistant() -> type[Model]:
     """Return the model that describes assistants which are not stored."""
     name = Field(default=None, description="The name of the model in the answer.")

@@ -20,7 +20,7 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, core_schema
 
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import path_text
@@ -72,7 +72,8 @@ class DocumentedAs:
         """Return the schema of the other type."""
         kind = adapter(self.model)
         kind.rebuild()
-        return handler(kind.core_schema)
+        # A model that is a choice is described once, under its name.
+        return handler(core_schema.union_schema([kind.core_schema]))
 
 
 def _check_false(value: bool) -> bool:  # noqa: FBT001 - the signature of a validator

@@ -246,7 +246,7 @@ def _output_type(part: Member) -> Any:  # noqa: ANN401 - any type
     elif value.is_duration:
         type_ = Annotated[float, Field(ge=0)]
     elif value.is_struct:
-        pass
+        type_ = dict[str, Setting]
     elif value.message is not None:
         without = tuple(part.options.without)
         type_ = response_model(value.message, without, part.options.without_name)

@@ -1,5 +1,6 @@
 """`/assistants/import`: files of Heddle and exports of LAMB."""
 
+from functools import cache
 from typing import Annotated, Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
@@ -19,6 +20,7 @@ from heddle_migration_service.rest.assistants import NewRecord
 routes = Routes("assistants")
 
 
+@cache
 def _assistant_file() -> type[BaseModel]:
     """Return the model that describes files of assistants."""
     base: Any = RootModel[assistant_body() | NewRecord]  # type: ignore[misc] # made of the contract

@@ -7,8 +7,8 @@ type Json<T> = T extends { content: { "application/json": infer Content } } ? Co
 type Answer = Json<paths["/assistants/{id}"]["get"]["responses"]["200"]>;
 /** What a caller sees who may use but not read the assistant. */
 export type Summary = components["schemas"]["AssistantSummary"];
-export type Stored = Exclude<Answer, Summary>;
-export type Binding = components["schemas"]["ToolBinding"];
+export type Binding = components["schemas"]["ToolBindingBody"];
+export type Stored = Omit<Exclude<Answer, Summary>, "tools"> & { tools: Binding[] };
 export type Report = components["schemas"]["ValidationReport"];
 export type Fault = components["schemas"]["Fault"];
 
@@ -47,7 +47,7 @@ export const FIXED: ReadonlySet<string> = new Set([
   "created",
 ]);
 
-export const isReadable = (answer: Answer): answer is Stored => "model" in answer;
+export const isReadable = (answer: Stored | Summary): answer is Stored => "model" in answer;
 
 /** Return what the form edits of a stored assistant. */
 export function editable(stored: Stored): Assistant {

@@ -5,7 +5,7 @@ import type { components } from "#lib/api/schema.d.ts";
 import { offerUndoOfSave } from "#lib/undo-assistants.ts";
 import type { Collection } from "../knowledge.ts";
 
-type Binding = components["schemas"]["ToolBinding"];
+type Binding = components["schemas"]["ToolBindingBody"];
 type Model = { connector: string; model: string };
 
 const TOOL = "simple_rag";

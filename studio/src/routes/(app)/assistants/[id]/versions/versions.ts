@@ -9,7 +9,7 @@ export type WholeVersion = components["schemas"]["WholeVersion"];
 export type Difference = components["schemas"]["Difference"];
 export type Piece = components["schemas"]["TextPiece"];
 type Comparison = components["schemas"]["VersionComparison"];
-export type Tool = Pick<components["schemas"]["ToolBinding"], "id" | "type">;
+export type Tool = Pick<components["schemas"]["ToolBindingBody"], "id" | "type">;
 
 /** What differs in one binding of a tool, or in the rest of the assistant. */
 export interface Group {
