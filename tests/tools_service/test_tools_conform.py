@@ -48,7 +48,7 @@ def test_every_tool_passes_every_check(check: Check) -> None:
 
 @pytest.mark.parametrize("installed", TOOLS, ids=lambda installed: installed.name)
 def test_a_definition_is_as_agreed(installed: Installed) -> None:
-    if REGISTRY.origin(installed.name) != "builtin":
+    if REGISTRY.description(installed.name).origin != "builtin":
         pytest.skip("only Heddle's tools have agreed definitions")
 
     golden = GOLDEN / f"{installed.name}.json"
@@ -60,7 +60,7 @@ def test_a_definition_is_as_agreed(installed: Installed) -> None:
 
 @pytest.mark.parametrize("installed", TOOLS, ids=lambda installed: installed.name)
 def test_heddles_tools_speak_to_people_in_each_language(installed: Installed) -> None:
-    if REGISTRY.origin(installed.name) != "builtin":
+    if REGISTRY.description(installed.name).origin != "builtin":
         pytest.skip("only Heddle's tools must have titles and translations")
 
     tool = REGISTRY.description(installed.name)

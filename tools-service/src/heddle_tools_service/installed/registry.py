@@ -64,7 +64,6 @@ class Registry:
         known = sorted(plugins.loaded.items())
         self._installed = {name: each for name, each in known if isinstance(each, Installed)}
         self._plugins = {name: each for name, each in known if isinstance(each, PluginTool)}
-        self._origins = plugins.origins
         self.problems: tuple[Problem, ...] = tuple(plugins.problems)
         self._descriptions = {
             name: description(each.tool, plugins.origins[name])
@@ -101,10 +100,6 @@ class Registry:
     def __iter__(self) -> Iterator[Installed]:
         """Iterate over the tools that run in this process, in the order of names."""
         return iter(self._installed.values())
-
-    def origin(self, name: str) -> str:
-        """Return the origin of a tool: `builtin`, `package:<name>` or `folder:<file>`."""
-        return self._origins[name]
 
     @property
     def descriptions(self) -> Iterable[pb.Tool]:
@@ -158,7 +153,7 @@ def tools_check(registry: Registry) -> Check:
 
     async def check() -> Condition:
         failing = [
-            Problem(f"{registry.origin(tool.name)}, tool {tool.name}", tool.problem)
+            Problem(f"{tool.description.origin}, tool {tool.name}", tool.problem)
             for tool in registry.plugin_tools
             if tool.problem
         ]

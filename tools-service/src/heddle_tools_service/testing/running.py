@@ -73,7 +73,7 @@ def load(path: str | Path, *more: type) -> Tool:
     registry = Registry.discover(file.parent, requestable(*more))
     origin = f"folder:{file.name}"
     problems = [each.message for each in registry.problems if each.origin == origin]
-    tools = [each.tool for each in registry if registry.origin(each.name) == origin]
+    tools = [each.tool for each in registry if registry.description(each.name).origin == origin]
     if problems or len(tools) != 1:
         message = " ".join(problems) or f"{file.name} defines {len(tools)} tools instead of one."
         raise ValueError(message)
