@@ -40,9 +40,9 @@ RECORDED = {
     "heddle_tools_service": 18_400,
     "heddle_migration_service": 11_300,  # with what gateway and command had for LAMB alone
     "heddle_assistants": 14_100,
-    "heddle_connector": 12_100,
+    "heddle_connector": 11_900,
     "heddle_knowledge": 20_200,
-    "heddle_orchestrator": 8_500,
+    "heddle_orchestrator": 8_400,
     "heddle_runtime": 12_900,  # `database`, which was in heddle_assistants, has 1,300
     "heddle_cli": 3_400,
     "heddle_devstack": 1_600,
