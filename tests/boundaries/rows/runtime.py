@@ -121,8 +121,8 @@ def _counted(keys: int) -> bool:
 
 _RUNTIME, _ORCHESTRATOR = "heddle_runtime", "heddle_orchestrator"
 ROWS: dict[str, Check] = {
-    f"{_RUNTIME}.text.bounded_regex._MAX_PATTERNS": _patterns,
-    f"{_RUNTIME}.limits.MAX_MESSAGE_BYTES": _message,
+    f"{_RUNTIME}.contract.bounded_regex._MAX_PATTERNS": _patterns,
+    f"{_RUNTIME}.contract.limits.MAX_MESSAGE_BYTES": _message,
     f"{_RUNTIME}.http.egress.MAX_ADDRESS_CHARACTERS": lambda n: egress.document_address_problem(
         "http://a/".ljust(n, "x")
     ),
@@ -130,21 +130,21 @@ ROWS: dict[str, Check] = {
     f"{_RUNTIME}.contract.frontend_payloads._MAX_OBJECTS_CHARACTERS": lambda n: (
         frontend_payloads._within(["x" * (n - 2)])[1]
     ),
-    f"{_RUNTIME}.text.host_lists._MAX_HOST": lambda n: next(
+    f"{_RUNTIME}.contract.host_lists._MAX_HOST": lambda n: next(
         host_lists.host_problems(("a." * n)[: n - 1] + "a"), None
     ),
     f"{_RUNTIME}.http.remote_json.MAX_ANSWER_BYTES": _answer,
-    f"{_RUNTIME}.limits.MAX_JSON_DEPTH": lambda n: limits.exceeds_depth(
+    f"{_RUNTIME}.contract.limits.MAX_JSON_DEPTH": lambda n: limits.exceeds_depth(
         _nested(n), limits.MAX_JSON_DEPTH
     ),
-    f"{_RUNTIME}.limits.MAX_TOOL_ROUNDS": _rounds,
+    f"{_RUNTIME}.contract.limits.MAX_TOOL_ROUNDS": _rounds,
     f"{_RUNTIME}.telemetry.logs._MAX_CHARACTERS": lambda n: logs._cut("x" * n) != "x" * n,
     f"{_RUNTIME}.rpc.multiplex.server_call._MAX_RESPONSE_BYTES": _response,
-    f"{_RUNTIME}.text.schema_references.MAX_DEPTH": lambda n: limited(_nested(n)) and None,
-    f"{_RUNTIME}.text.schema_references.MAX_REFERENCES": lambda n: (
+    f"{_RUNTIME}.contract.schema_references.MAX_DEPTH": lambda n: limited(_nested(n)) and None,
+    f"{_RUNTIME}.contract.schema_references.MAX_REFERENCES": lambda n: (
         limited({"anyOf": [{"$ref": "#"}] * n}) and None
     ),
-    f"{_RUNTIME}.text.schema_references.MAX_SCHEMA_CHARACTERS": lambda n: _schema(n) and None,
+    f"{_RUNTIME}.contract.schema_references.MAX_SCHEMA_CHARACTERS": lambda n: _schema(n) and None,
     f"{_RUNTIME}.contract.struct_codec._MAX_EXACT_INTEGER": lambda n: to_struct({"a": n}) and None,
     f"{_ORCHESTRATOR}.agent.summary._MAX_SOURCES_BYTES": lambda n: (
         not summary._first([{"a": "x" * (n - len('{"a": ""}'))}])
