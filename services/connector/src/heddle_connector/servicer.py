@@ -120,8 +120,10 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         """Stream the events of the connector."""
-        span = tracing.span_of(request, stream=True)
-        return spans.traced_stream(self._stream(request, context), *span)
+        answer = self._stream(request, context)
+        if not spans.is_drawn():  # most requests: a name would cost more than the question
+            return answer
+        return spans.traced_stream(answer, *tracing.span_of(request, stream=True))
 
     async def _stream(
         self, request: pb.GenerateMessageRequest, context: Context
@@ -154,8 +156,10 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> Coroutine[Any, Any, pb.GenerateWholeMessageResponse]:
         """Return all events of the connector at the end of the answer."""
-        span = tracing.span_of(request.generation, stream=False)
-        return spans.traced_call(self._whole(request, context), *span)
+        answer = self._whole(request, context)
+        if not spans.is_drawn():
+            return answer
+        return spans.traced_call(answer, *tracing.span_of(request.generation, stream=False))
 
     async def _whole(
         self, request: pb.GenerateWholeMessageRequest, context: Context

@@ -62,7 +62,7 @@ class Inference(msgspec.Struct):
 
     def end(self, error: BaseException | None) -> None:
         """Record the end of the request. A second end of the same request counts nothing."""
-        if not self.is_open:
+        if not self.is_open or table.INFERENCE.children is None:  # metrics are off
             return
         self.is_open = False
         seconds = perf_counter() - self.started
