@@ -10,7 +10,7 @@ import grpc
 from assistants.both_services import both_services
 from heddle.account.v1 import account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle.assistant.v1 import assistant_pb2_grpc, rows_pb2_grpc
+from heddle.assistant.v1 import assistant_pb2_grpc, jobs_pb2, rows_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, record_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
@@ -158,15 +158,15 @@ class Caller:
         answer = await self.ask(self.rubrics.ListRubrics, request)
         return [each.id for each in answer.rubrics]
 
-    async def migrate(self, **members: Any) -> list[migration_pb2.MigrateAssistantsResponse]:
+    async def migrate(self, **members: Any) -> list[migration_pb2.RunMigrationResponse]:
         """Migrate, by default everything."""
-        request = migration_pb2.MigrateAssistantsRequest(**members)
-        return await self.all_of(self.migrations.MigrateAssistants, request)
+        request = migration_pb2.RunMigrationRequest(kind=jobs_pb2.JOB_KIND_SWEEP, **members)
+        return await self.all_of(self.migrations.RunMigration, request)
 
-    async def roll_back(self, **members: Any) -> list[migration_pb2.RollbackAssistantsResponse]:
+    async def roll_back(self, **members: Any) -> list[migration_pb2.RunMigrationResponse]:
         """Take migrations back, by default all."""
-        request = migration_pb2.RollbackAssistantsRequest(**members)
-        return await self.all_of(self.migrations.RollbackAssistants, request)
+        request = migration_pb2.RunMigrationRequest(kind=jobs_pb2.JOB_KIND_ROLLBACK, **members)
+        return await self.all_of(self.migrations.RunMigration, request)
 
     async def consume(
         self, recorder: str, entries: Sequence[usage_pb2.UsageEntry]

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Semaphore
 from typing import Any
@@ -11,6 +11,7 @@ import grpc
 import grpc_testing
 import pytest
 from google.rpc import code_pb2, status_pb2
+from heddle.assistant.v1.jobs_pb2 import JOB_KIND_SWEEP
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 from heddle_cli.connections import Connection
@@ -26,19 +27,33 @@ from heddle_runtime.errors import (
 from rich.console import Console
 
 SERVICE = pb.DESCRIPTOR.services_by_name["MigrationService"]
-METHOD = SERVICE.methods_by_name["MigrateAssistants"]
+METHOD = SERVICE.methods_by_name["RunMigration"]
 MALFORMED = MalformedAssistantError("The assistant's metadata is not JSON.")
 
 
 def response(
     changed: int = 0, unchanged: int = 0, refused: int = 0, *findings: pb.Finding
-) -> pb.MigrateAssistantsResponse:
+) -> pb.RunMigrationResponse:
     progress = pb.Progress(total=5, changed=changed, unchanged=unchanged, refused=refused)
-    return pb.MigrateAssistantsResponse(progress=progress, findings=findings)
+    return pb.RunMigrationResponse(table="assistants", progress=progress, findings=findings)
+
+
+class Watched:
+    """A call that tells when a response is read."""
+
+    def __init__(self, call: Any, seen: Semaphore) -> None:
+        self._call = call
+        self._seen = seen
+        self.cancel = call.cancel
+
+    def __iter__(self) -> Iterator[pb.RunMigrationResponse]:
+        for each in self._call:
+            self._seen.release()
+            yield each
 
 
 def follow(
-    responses: Sequence[pb.MigrateAssistantsResponse],
+    responses: Sequence[pb.RunMigrationResponse],
     code: grpc.StatusCode = grpc.StatusCode.OK,
     report: Report | None = None,
     *,
@@ -50,16 +65,12 @@ def follow(
     seen = Semaphore(0)
 
     def run() -> bool:
-        call = MigrationServiceStub(channel).MigrateAssistants(
-            pb.MigrateAssistantsRequest(), timeout=60
+        call = MigrationServiceStub(channel).RunMigration(
+            pb.RunMigrationRequest(kind=JOB_KIND_SWEEP), timeout=60
         )
         connection = Connection(MigrationServiceStub(channel), channel, "there:1")
         told = report or Sentences("migrated")
-        return follow_job(connection, call, table, told, dry_run=dry_run)
-
-    def table(_: pb.MigrateAssistantsResponse) -> str:
-        seen.release()
-        return "assistants"
+        return follow_job(connection, Watched(call, seen), told, dry_run=dry_run)
 
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(run)

@@ -9,6 +9,7 @@ import pytest
 from assistants.serving import ADA, ADMIN, Caller, Service, serving
 from assistants.stored import LEGACY, TEXT, everything, keep, keep_many, kept, original
 from heddle.assistant.v1.assistant_pb2 import SELECTION_OWN
+from heddle.assistant.v1.jobs_pb2 import JOB_KIND_IMPORT, JOB_KIND_SWEEP
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_assistants.database.schema import assistants
 from heddle_runtime.errors import (
@@ -186,9 +187,9 @@ async def test_each_response_counts_what_is_on_disk_by_then(
 ) -> None:
     await keep_many(database, [{"name": f"a{number}"} for number in range(1200)])
     admin = service.as_(ADMIN)
-    request = pb.MigrateAssistantsRequest()
+    request = pb.RunMigrationRequest(kind=JOB_KIND_SWEEP)
     seen = []
-    stream = admin.migrations.MigrateAssistants(request, timeout=60, metadata=admin.metadata())
+    stream = admin.migrations.RunMigration(request, timeout=60, metadata=admin.metadata())
     async for response in stream:
         assert 1200 - await old(database) >= response.progress.changed
         seen.append(count(response.progress))
@@ -207,8 +208,8 @@ async def test_a_sweep_that_is_cut_goes_on_when_it_is_called_again(
 ) -> None:
     await keep_many(database, [{"name": f"a{number}"} for number in range(1200)])
     admin = service.as_(ADMIN)
-    request = pb.MigrateAssistantsRequest()
-    call = admin.migrations.MigrateAssistants(request, timeout=60, metadata=admin.metadata())
+    request = pb.RunMigrationRequest(kind=JOB_KIND_SWEEP)
+    call = admin.migrations.RunMigration(request, timeout=60, metadata=admin.metadata())
     first = await anext(aiter(call))
     call.cancel()
     assert first.progress.changed == 500
@@ -312,7 +313,9 @@ async def test_what_cannot_be_converted_is_told(service: Service, database: Data
 async def test_an_import_needs_a_database_of_lamb(embedded: Service) -> None:
     admin = embedded.as_(ADMIN)
     with pytest.raises(HeddleError, match="HEDDLE_MIGRATION_LAMB_DATABASE"):
-        await admin.all_of(admin.migrations.ImportLamb, pb.ImportLambRequest())
+        await admin.all_of(
+            admin.migrations.RunMigration, pb.RunMigrationRequest(kind=JOB_KIND_IMPORT)
+        )
 
 
 @pytest.mark.parametrize(
@@ -320,7 +323,9 @@ async def test_an_import_needs_a_database_of_lamb(embedded: Service) -> None:
 )
 async def test_nobody_but_administrators_may(embedded: Service, identity: Identity) -> None:
     caller = embedded.as_(identity)
-    imports = caller.all_of(caller.migrations.ImportLamb, pb.ImportLambRequest())
+    imports = caller.all_of(
+        caller.migrations.RunMigration, pb.RunMigrationRequest(kind=JOB_KIND_IMPORT)
+    )
     for call in (caller.migrate(), caller.roll_back(), convert(caller, id="1"), imports):
         with pytest.raises(PermissionDeniedError):
             await call

@@ -10,6 +10,7 @@ import pytest
 from assistants.replicas import Process, Replica, replica
 from assistants.serving import ADMIN
 from assistants.stored import TEXT, everything, keep_many
+from heddle.assistant.v1.jobs_pb2 import JOB_KIND_SWEEP
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_runtime.storage.database.engine import Database
 from runtime.examples import repetitions
@@ -21,10 +22,10 @@ KILLS = max(2, repetitions(5))
 async def killed(service: Replica, victim: Process, responses: int, seconds: float) -> int:
     """Kill a service some time into a sweep; return how many changes it had told of."""
     admin = service.as_(ADMIN)
-    request = pb.MigrateAssistantsRequest()
+    request = pb.RunMigrationRequest(kind=JOB_KIND_SWEEP)
     told = 0
     with pytest.raises(grpc.aio.AioRpcError):
-        call = admin.migrations.MigrateAssistants(request, timeout=60, metadata=admin.metadata())
+        call = admin.migrations.RunMigration(request, timeout=60, metadata=admin.metadata())
         async for response in call:
             told = response.progress.changed
             responses -= 1

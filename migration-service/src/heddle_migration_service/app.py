@@ -32,6 +32,7 @@ from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from heddle_migration_service.batch_jobs.servicer import MigrationServicer
+from heddle_migration_service.batch_jobs.work import Work
 from heddle_migration_service.following import Follower
 from heddle_migration_service.jobs import JobRunner
 from heddle_migration_service.knowledge.copying import KnowledgeCopy
@@ -119,13 +120,14 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
     operators = LambServer(settings.lamb_kb_url, settings.lamb_kb_token.get_secret_value())
     if lamb_database := settings.lamb_database or settings.followed_database:
         importer = LambImport(lamb_database, settings.lamb_prefix, batches, operators)
-    runner = JobRunner(jobs_pb2_grpc.JobServiceStub(assistants), credentials, batches, importer)
     async with AsyncExitStack() as exits:
         http = await exits.enter_async_context(new_client(_KB_SECONDS, proxies=settings.proxies))
         guarded_http = await exits.enter_async_context(
             new_client(_KB_SECONDS, Egress(settings.private_networks), proxies=settings.proxies)
         )
         knowledge = KnowledgeCopy(peers.knowledge, LambReader(http, guarded_http))
+        work = Work(batches, importer, knowledge)
+        runner = JobRunner(jobs_pb2_grpc.JobServiceStub(assistants), credentials, work)
         await exits.enter_async_context(in_background(runner.run()))
         checks: dict[str, Check] = {}
         if settings.followed_database is not None:
@@ -139,7 +141,7 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
             bind(record_pb2_grpc.add_RecordServiceServicer_to_server, RecordServicer(rows)),
             bind(
                 migration_pb2_grpc.add_MigrationServiceServicer_to_server,
-                MigrationServicer(rows, batches, importer, runner, knowledge),
+                MigrationServicer(rows, work, runner),
                 checks,
             ),
         ]

@@ -8,15 +8,19 @@ from contextlib import aclosing, suppress
 import structlog
 from heddle.assistant.v1 import jobs_pb2 as pb
 from heddle.assistant.v1.jobs_pb2_grpc import JobServiceAsyncStub
-from heddle.migration.v1.migration_pb2 import Finding, LeftBehind, Progress
-from heddle_runtime.errors import ConflictError, HeddleError, NotSetUpError, UnavailableError
+from heddle.migration.v1.migration_pb2 import (
+    Finding,
+    LeftBehind,
+    Progress,
+    RunMigrationRequest,
+    RunMigrationResponse,
+)
+from heddle_runtime.errors import ConflictError, HeddleError, UnavailableError
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.serving.background import in_background
 
-from heddle_migration_service.batch_jobs.job import BatchJob
+from heddle_migration_service.batch_jobs.work import Work
 from heddle_migration_service.import_report import left_note
-from heddle_migration_service.lamb import LambImport
-from heddle_migration_service.row_batches import RowBatches
 
 log = structlog.get_logger(__name__)
 _POLL_SECONDS = 10.0
@@ -25,24 +29,6 @@ _PATIENCE_SECONDS = 60.0
 _RETRY_SECONDS = 1.0
 _MAX_FINDINGS = 500
 _UNEXPECTED = "The migration service failed. Its log says why."
-Step = tuple[str, Progress | None, list[Finding]]
-"""The name of a table, its progress, and the findings since the step before.
-
-A table without a progress is none that the job works on.
-"""
-
-
-def required(importer: LambImport | None) -> LambImport:
-    """Return the importer.
-
-    Raises:
-        NotSetUpError: No LAMB database is set up.
-    """
-    if importer is None:
-        raise NotSetUpError(
-            "No LAMB database is set up. Set HEDDLE_MIGRATION_LAMB_DATABASE to its path."
-        )
-    return importer
 
 
 class JobRunner:
@@ -52,13 +38,11 @@ class JobRunner:
         self,
         stub: JobServiceAsyncStub,
         credentials: ServiceCredentials,
-        batches: RowBatches,
-        importer: LambImport | None,
+        work: Work,
     ) -> None:
         self._stub = stub
         self._credentials = credentials
-        self._batches = batches
-        self._importer = importer
+        self._work = work
         self._claimant = uuid.uuid4().hex
         self._woken = asyncio.Event()
 
@@ -74,7 +58,7 @@ class JobRunner:
                 request = pb.ClaimJobRequest(claimant=self._claimant)
                 response = await self._credentials.call(self._stub.ClaimJob, request)
                 if response.HasField("job"):
-                    await self._work(response.job)
+                    await self._run(response.job)
                     continue
             except HeddleError as error:  # the assistants service is not there, or not yet
                 log.info("no job claimed", cause=error.message)
@@ -83,11 +67,14 @@ class JobRunner:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), _POLL_SECONDS)
 
-    async def _work(self, job: pb.Job) -> None:
+    async def _run(self, job: pb.Job) -> None:
         log.info("job begins", job=job.id, kind=job.kind, interruptions=job.interruptions)
         run = _Run(job, self._claimant, self._stub, self._credentials)
         try:
-            async with aclosing(self._steps(job)) as steps:
+            request = RunMigrationRequest(
+                kind=job.kind, dry_run=job.dry_run, discard_edits=job.discard_edits
+            )
+            async with aclosing(self._work.run(request)) as steps:
                 await run.follow(steps)
         except ConflictError:
             log.warning("another service goes on with the job", job=job.id)
@@ -100,26 +87,6 @@ class JobRunner:
         except Exception:
             log.exception("job failed", job=job.id)
             await run.report(state=pb.JOB_STATE_FAILED, error=_UNEXPECTED)
-
-    async def _steps(self, job: pb.Job) -> AsyncGenerator[Step]:
-        if job.kind == pb.JOB_KIND_IMPORT:
-            async with aclosing(required(self._importer).run(dry_run=job.dry_run)) as responses:
-                async for each in responses:
-                    if each.left_behind:
-                        for left in each.left_behind:
-                            yield left.table, None, [_left_behind(left)]
-                    else:
-                        yield each.table, each.progress, [*each.findings]
-            return
-        batch_job = BatchJob(
-            self._batches,
-            dry_run=job.dry_run,
-            restore=job.kind == pb.JOB_KIND_ROLLBACK,
-            discard_edits=job.discard_edits,
-        )
-        async with aclosing(batch_job.run_all()) as reports:
-            async for report in reports:
-                yield "assistants", report.progress, report.findings
 
 
 class _Run:
@@ -140,21 +107,21 @@ class _Run:
         self._earlier = {} if job.dry_run else {each.name: each for each in job.tables}
         self._tables = {each.name: each for each in job.tables}
 
-    async def follow(self, steps: AsyncGenerator[Step]) -> None:
+    async def follow(self, steps: AsyncGenerator[RunMigrationResponse]) -> None:
         """Report each step until the last one, or until the job shall stop."""
         async with in_background(self._renew()):
             state = await self._follow(steps)
         await self.report(state=state)
 
-    async def _follow(self, steps: AsyncGenerator[Step]) -> "pb.JobState.ValueType":
+    async def _follow(self, steps: AsyncGenerator[RunMigrationResponse]) -> "pb.JobState.ValueType":
         if await self.report():
             return pb.JOB_STATE_STOPPED
-        async for table, progress, findings in steps:
-            if progress is not None:
-                earlier = self._earlier.get(table) or pb.JobTable(name=table)
-                self._tables[table] = merged(earlier, progress)
-            messages = [_finding(table, each) for each in findings]
-            if await self._report_all(messages):
+        async for step in steps:
+            if step.HasField("progress"):
+                earlier = self._earlier.get(step.table) or pb.JobTable(name=step.table)
+                self._tables[step.table] = merged(earlier, step.progress)
+            findings = [_finding(step.table, each) for each in step.findings]
+            if await self._report_all([*findings, *map(_left_behind, step.left_behind)]):
                 return pb.JOB_STATE_STOPPED
         return pb.JOB_STATE_DONE
 
@@ -225,8 +192,8 @@ async def _patiently(
         await asyncio.sleep(_RETRY_SECONDS)
 
 
-def _left_behind(left: LeftBehind) -> Finding:
-    return Finding(notes=[left_note(left.rows, left.meaning)])
+def _left_behind(left: LeftBehind) -> pb.JobFinding:
+    return pb.JobFinding(table=left.table, notes=[left_note(left.rows, left.meaning)])
 
 
 def _finding(table: str, finding: Finding) -> pb.JobFinding:

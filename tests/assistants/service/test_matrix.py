@@ -75,8 +75,8 @@ ADMINISTER: dict[str, Call] = {
     "ConvertAssistant": lambda caller, number: caller.ask(
         caller.migrations.ConvertAssistant, migration_pb2.ConvertAssistantRequest(id=number)
     ),
-    "MigrateAssistants": lambda caller, number: caller.migrate(ids=[number]),
-    "RollbackAssistants": lambda caller, number: caller.roll_back(ids=[number]),
+    "RunMigration": lambda caller, number: caller.migrate(ids=[number]),
+    "RunMigration back": lambda caller, number: caller.roll_back(ids=[number]),
 }
 READ_RUBRIC: dict[str, Call] = {"GetRubric": lambda caller, number: caller.rubric(number)}
 CHANGE_RUBRIC: dict[str, Call] = {

@@ -9,12 +9,14 @@ from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import (
     assistant_pb2,
     following_pb2,
+    jobs_pb2,
     questions_pb2,
     rows_pb2,
     sharing_pb2,
     versions_pb2,
 )
 from heddle.audit.v1 import audit_pb2
+from heddle.migration.v1 import migration_pb2
 from heddle.usage.v1 import usage_pb2
 from heddle_assistants.accounts import checks, retention, settings_text
 from heddle_assistants.accounts import model_prices as prices
@@ -197,8 +199,8 @@ ROWS: dict[str, Check] = {
     f"{_CONVERSION}.json_text._MAX_DIGITS": lambda n: (
         json_text.checked({"a": 10 ** (n - 1)}) and None
     ),
-    "heddle_migration_service.batch_jobs.servicer._MAX_IDS": lambda n: batch_jobs._check_ids(
-        ["1"] * n
+    "heddle_migration_service.batch_jobs.servicer._MAX_IDS": lambda n: batch_jobs.check_request(
+        migration_pb2.RunMigrationRequest(kind=jobs_pb2.JOB_KIND_SWEEP, ids=["1"] * n)
     ),
     "heddle_migration_service.lamb.kinds._MAX_ID": lambda n: (
         kinds.drafted(LambRow({"id": n}), "", {}).error

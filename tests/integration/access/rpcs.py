@@ -281,8 +281,9 @@ RPCS: dict[str, Rpc] = {
     ),
     "Record.UpdateRecord": Rpc(CHANGE, _row(record=record_pb2.Record(description="stolen"))),
     "Migration.ConvertAssistant": Rpc(REFUSED, _id("assistant")),
-    "Migration.MigrateAssistants": Rpc(REFUSED, lambda it: {"ids": [it.assistant]}),
-    "Migration.RollbackAssistants": Rpc(REFUSED, lambda it: {"ids": [it.assistant]}),
+    "Migration.RunMigration": Rpc(
+        REFUSED, lambda it: {"kind": jobs_pb2.JOB_KIND_SWEEP, "ids": [it.assistant]}
+    ),
     "Migration.RunJobs": Rpc(REFUSED, lambda _: {}),
     "Following.ClaimFollowing": Rpc(REFUSED, lambda _: {"claimant": "c"}),
     "Following.ListFollowedRows": Rpc(REFUSED, lambda _: {"table": 3}),
@@ -482,7 +483,7 @@ RPCS: dict[str, Rpc] = {
 NO_IDENTIFIER = {
     "Account.ListOrganizations",
     "Knowledge.GetCollectionOptions",
-    *("Connector.ListConnectors", "Tool.ListTools", "Migration.ImportLamb"),
+    *("Connector.ListConnectors", "Tool.ListTools"),
     *("Orchestrator.ListStrategies", "Orchestrator.ListPromptProcessors"),
 }
 """RPCs that name no thing of a user: they create things of the caller or describe Heddle."""

@@ -11,6 +11,7 @@ from assistants.both_services import both_services
 from assistants.serving import SECRET
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2
+from heddle.assistant.v1.jobs_pb2 import JOB_KIND_IMPORT
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc
@@ -84,10 +85,12 @@ class Import:
             members: Of the request.
         """
         stub = migration_pb2_grpc.MigrationServiceStub(self.migration)
-        request = pb.ImportLambRequest(**{"knowledge": pb.KnowledgeImport(), **members})
+        request = pb.RunMigrationRequest(
+            **{"kind": JOB_KIND_IMPORT, "knowledge": pb.KnowledgeImport(), **members}
+        )
         report = Report()
         with calling_as(Caller("", ROOT)):
-            call = stub.ImportLamb(request, **new_call_options(120.0))
+            call = stub.RunMigration(request, **new_call_options(120.0))
             number = 0
             async for response in call:
                 report.add(response)

@@ -1,4 +1,4 @@
-"""`ImportLamb` with `knowledge`: collections of a LAMB knowledge-base server, copied."""
+"""`RunMigration` with `knowledge`: collections of a LAMB knowledge-base server, copied."""
 
 import hashlib
 import json

@@ -9,6 +9,7 @@ import grpc
 import pytest
 from assistants.replicas import replica
 from assistants.serving import ADMIN, SECRET
+from heddle.assistant.v1.jobs_pb2 import JOB_KIND_IMPORT
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_runtime.rpc.client import channel
 from migration.knowledge.importing import (
@@ -104,13 +105,13 @@ async def test_an_import_goes_on_after_its_service_was_killed(tmp_path: Path) ->
             "HEDDLE_KNOWLEDGE_ADDRESS": address,
         }
         url = f"sqlite:///{tmp_path}/heddle.db"
-        request = pb.ImportLambRequest(knowledge=pb.KnowledgeImport())
+        request = pb.RunMigrationRequest(kind=JOB_KIND_IMPORT, knowledge=pb.KnowledgeImport())
         copied = 0
         for _ in range(max(2, repetitions(4))):
             async with replica(url, tmp_path / "log", **settings) as service:
                 admin = service.as_(ADMIN)
                 left = dice.randrange(1, 5)
-                call = admin.migrations.ImportLamb(request, timeout=60, metadata=admin.metadata())
+                call = admin.migrations.RunMigration(request, timeout=60, metadata=admin.metadata())
                 with pytest.raises(grpc.aio.AioRpcError):
                     async for response in call:
                         if response.table == "kb_files" and response.progress.changed:
@@ -122,7 +123,7 @@ async def test_an_import_goes_on_after_its_service_was_killed(tmp_path: Path) ->
         async with replica(url, tmp_path / "log", **settings) as service:
             report = Report()
             for response in await service.as_(ADMIN).all_of(
-                service.as_(ADMIN).migrations.ImportLamb, request
+                service.as_(ADMIN).migrations.RunMigration, request
             ):
                 report.add(response)
         total, changed, unchanged, refused = report.counts["kb_files"]

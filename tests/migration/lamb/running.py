@@ -52,7 +52,7 @@ class Report:
     left_behind: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By table: the rows, and what they are."""
 
-    def add(self, response: pb.ImportLambResponse) -> None:
+    def add(self, response: pb.RunMigrationResponse) -> None:
         if not response.table:
             left = response.left_behind
             self.left_behind = {each.table: (each.rows, each.meaning) for each in left}

@@ -8,6 +8,7 @@ import grpc
 import pytest
 from assistants.replicas import Process, Replica, replica
 from assistants.serving import ADMIN
+from heddle.assistant.v1.jobs_pb2 import JOB_KIND_IMPORT
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_assistants.database.schema import assistants
 from heddle_runtime.storage.database.engine import Database
@@ -27,8 +28,8 @@ async def interrupted(service: Replica, victim: Process, responses: int) -> int:
     """Kill a service some time into an import; return how many assistants were acknowledged."""
     admin = service.as_(ADMIN)
     acknowledged = 0
-    call = admin.migrations.ImportLamb(
-        pb.ImportLambRequest(), timeout=60, metadata=admin.metadata()
+    call = admin.migrations.RunMigration(
+        pb.RunMigrationRequest(kind=JOB_KIND_IMPORT), timeout=60, metadata=admin.metadata()
     )
     with pytest.raises(grpc.aio.AioRpcError):
         async for response in call:
@@ -77,7 +78,9 @@ async def test_two_imports_at_once_import_everything_once(
 
     async def imported(service: Replica) -> int:
         admin = service.as_(ADMIN)
-        responses = await admin.all_of(admin.migrations.ImportLamb, pb.ImportLambRequest())
+        responses = await admin.all_of(
+            admin.migrations.RunMigration, pb.RunMigrationRequest(kind=JOB_KIND_IMPORT)
+        )
         return max(each.progress.changed for each in responses if each.table == "assistants")
 
     log = tmp_path / "log"

@@ -9,6 +9,7 @@ import pytest
 from assistants.both_services import both_services
 from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2, assistant_pb2_grpc
+from heddle.assistant.v1.jobs_pb2 import JOB_KIND_IMPORT, JOB_KIND_SWEEP
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
 from heddle_assistants.app import AssistantsSettings
@@ -47,9 +48,14 @@ async def service(database_url: str, tmp_path: Path) -> AsyncIterator[grpc.aio.C
         yield opened
 
 
-async def imported(service: grpc.aio.Channel) -> list[pb.ImportLambResponse]:
+async def imported(service: grpc.aio.Channel) -> list[pb.RunMigrationResponse]:
     stub = pb_grpc.MigrationServiceStub(service)
-    return [each async for each in stub.ImportLamb(pb.ImportLambRequest(), **new_call_options(60))]
+    return [
+        each
+        async for each in stub.RunMigration(
+            pb.RunMigrationRequest(kind=JOB_KIND_IMPORT), **new_call_options(60)
+        )
+    ]
 
 
 async def test_an_imported_assistant_answers_under_its_old_name(service: grpc.aio.Channel) -> None:
@@ -80,7 +86,7 @@ async def test_every_legacy_row_migrates_after_its_import_but_the_broken_one(
     await imported(service)
     stub = pb_grpc.MigrationServiceStub(service)
 
-    calls = stub.MigrateAssistants(pb.MigrateAssistantsRequest(), **new_call_options(60))
+    calls = stub.RunMigration(pb.RunMigrationRequest(kind=JOB_KIND_SWEEP), **new_call_options(60))
     responses = [each async for each in calls]
 
     refused = [

@@ -11,6 +11,7 @@ import grpc
 import httpx
 import pytest
 from heddle.account.v1 import account_pb2, account_pb2_grpc
+from heddle.assistant.v1.jobs_pb2 import JOB_KIND_IMPORT
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc
 from heddle_assistants.database.schema import assistants
 from heddle_runtime.http.egress import SETTING
@@ -160,7 +161,9 @@ async def imported(migration: grpc.aio.Channel, assistants: grpc.aio.Channel) ->
     """Import everything, and return the key of somebody who may use every assistant."""
     CALLER.set(Caller("", OPERATOR))
     migrations = migration_pb2_grpc.MigrationServiceStub(migration)
-    async for response in migrations.ImportLamb(migration_pb2.ImportLambRequest(), timeout=60):
+    async for response in migrations.RunMigration(
+        migration_pb2.RunMigrationRequest(kind=JOB_KIND_IMPORT), timeout=60
+    ):
         assert response.progress.refused == 0
     wanted = account_pb2.Key(name="test", organization="org-7", scopes=["admin"])
     request = account_pb2.CreateKeyRequest(key=wanted)

@@ -1,7 +1,6 @@
 """A job that goes through assistants in batches, each written in one transaction."""
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
 
 from heddle.assistant.v1 import rows_pb2 as rows
 from heddle.migration.v1 import migration_pb2 as pb
@@ -11,25 +10,7 @@ from heddle_runtime.errors import NotFoundError, to_status
 from heddle_migration_service.row_batches import RowBatches
 
 _BATCH = 500
-
-
-@dataclass(slots=True)
-class Report:
-    """What a job did so far, and its findings since the last report."""
-
-    progress: pb.Progress
-    findings: list[pb.Finding] = field(default_factory=list)
-
-    def add(self, response: rows.ConvertRowsResponse) -> None:
-        """Count a batch."""
-        self.progress.changed += response.changed
-        self.progress.unchanged += response.unchanged
-        for each in response.findings:
-            self.progress.refused += each.HasField("error")
-            finding = pb.Finding(id=each.id, name=each.name, notes=each.notes)
-            if each.HasField("error"):
-                finding.error.CopyFrom(each.error)
-            self.findings.append(finding)
+_TABLE = "assistants"
 
 
 class BatchJob:
@@ -48,33 +29,32 @@ class BatchJob:
             dry_run=dry_run, restore=restore, discard_edits=discard_edits
         )
 
-    async def run_all(self) -> AsyncGenerator[Report]:
+    async def run_all(self) -> AsyncGenerator[pb.RunMigrationResponse]:
         """Go through all assistants in the order of their ids; yield after each batch on disk."""
-        response = await self._convert()
-        report = Report(pb.Progress(total=response.total_size))
-        if not response.ids:
-            yield report
-        while response.ids:
-            report.add(response)
-            yield report
-            report = Report(report.progress)
-            response = await self._convert(after_id=response.ids[-1])
+        batch = await self._convert()
+        progress = pb.Progress(total=batch.total_size)
+        if not batch.ids:
+            yield pb.RunMigrationResponse(table=_TABLE, progress=progress)
+        while batch.ids:
+            findings = _counted(progress, batch)
+            yield pb.RunMigrationResponse(table=_TABLE, progress=progress, findings=findings)
+            batch = await self._convert(after_id=batch.ids[-1])
 
-    async def run_some(self, identifiers: Sequence[str]) -> AsyncGenerator[Report]:
+    async def run_some(self, identifiers: Sequence[str]) -> AsyncGenerator[pb.RunMigrationResponse]:
         """Go through some assistants in the same way."""
         unique = dict.fromkeys(identifiers)
-        report = Report(pb.Progress(total=len(unique)))
+        response = pb.RunMigrationResponse(table=_TABLE, progress=pb.Progress(total=len(unique)))
         numbers = sorted(number for each in unique if (number := row_id(each)))
         existing: set[str] = set()
         for start in range(0, len(numbers), _BATCH):
-            response = await self._convert(ids=numbers[start : start + _BATCH])
-            existing |= set(map(str, response.ids))
-            report.add(response)
+            batch = await self._convert(ids=numbers[start : start + _BATCH])
+            existing |= set(map(str, batch.ids))
+            response.findings.extend(_counted(response.progress, batch))
         for each in unique.keys() - existing:
             error = NotFoundError(f"No assistant has the id {each[:200]!r}.")
-            report.progress.refused += 1
-            report.findings.append(pb.Finding(id=each, error=to_status(error)))
-        yield report
+            response.progress.refused += 1
+            response.findings.add(id=each, error=to_status(error))
+        yield response
 
     async def _convert(
         self, after_id: int = 0, ids: Sequence[int] = ()
@@ -82,3 +62,19 @@ class BatchJob:
         request = rows.ConvertRowsRequest(after_id=after_id, ids=ids)
         request.MergeFrom(self._request)
         return await self._batches.convert(request)
+
+
+def _counted(progress: pb.Progress, batch: rows.ConvertRowsResponse) -> list[pb.Finding]:
+    """Add a batch to a progress, and return its findings."""
+    progress.changed += batch.changed
+    progress.unchanged += batch.unchanged
+    progress.refused += sum(each.HasField("error") for each in batch.findings)
+    return [
+        pb.Finding(
+            id=each.id,
+            name=each.name,
+            notes=each.notes,
+            error=each.error if each.HasField("error") else None,
+        )
+        for each in batch.findings
+    ]

@@ -1,11 +1,10 @@
 """`heddle.migration.v1.MigrationService`."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
 
-from heddle.assistant.v1 import assistant_pb2, rows_pb2
+from heddle.assistant.v1 import assistant_pb2, jobs_pb2, rows_pb2
 from heddle.assistant.v1.rows_pb2_grpc import RowServiceAsyncStub
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
@@ -19,16 +18,14 @@ from heddle_conversion import (
     parse,
     to_contract,
 )
+from heddle_runtime.contract.enums import enum_names
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.call_metadata import Context, call_options, caller
 from heddle_runtime.identity.permissions import require_administrator
 
-from heddle_migration_service.batch_jobs.job import BatchJob, Report
-from heddle_migration_service.jobs import JobRunner, required
-from heddle_migration_service.knowledge.copying import KnowledgeCopy
-from heddle_migration_service.lamb import LambImport
+from heddle_migration_service.batch_jobs.work import Work
+from heddle_migration_service.jobs import JobRunner
 from heddle_migration_service.records.view import columns_of_row
-from heddle_migration_service.row_batches import RowBatches
 
 _MAX_IDS = 1000
 
@@ -38,10 +35,8 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
     """Starts batch jobs. Everything here is for administrators."""
 
     rows: RowServiceAsyncStub
-    batches: RowBatches
-    importer: LambImport | None
+    work: Work
     runner: JobRunner
-    knowledge: KnowledgeCopy
 
     async def ConvertAssistant(
         self, request: pb.ConvertAssistantRequest, context: Context
@@ -68,43 +63,13 @@ class MigrationServicer(pb_grpc.MigrationServiceServicer):
             from_metadata_json=before,
         )
 
-    async def MigrateAssistants(
-        self, request: pb.MigrateAssistantsRequest, context: Context
-    ) -> AsyncGenerator[pb.MigrateAssistantsResponse]:
-        """Migrate every assistant that is of an older format."""
-        job = BatchJob(self.batches, dry_run=request.dry_run)
-        async with aclosing(_reports(job, request.ids)) as reports:
-            async for report in reports:
-                yield pb.MigrateAssistantsResponse(
-                    progress=report.progress, findings=report.findings
-                )
-
-    async def RollbackAssistants(
-        self, request: pb.RollbackAssistantsRequest, context: Context
-    ) -> AsyncGenerator[pb.RollbackAssistantsResponse]:
-        """Restore every migrated assistant."""
-        job = BatchJob(
-            self.batches,
-            dry_run=request.dry_run,
-            restore=True,
-            discard_edits=request.discard_edits,
-        )
-        async with aclosing(_reports(job, request.ids)) as reports:
-            async for report in reports:
-                yield pb.RollbackAssistantsResponse(
-                    progress=report.progress, findings=report.findings
-                )
-
-    async def ImportLamb(
-        self, request: pb.ImportLambRequest, context: Context
-    ) -> AsyncGenerator[pb.ImportLambResponse]:
-        """Copy the contents of a LAMB database."""
+    async def RunMigration(
+        self, request: pb.RunMigrationRequest, context: Context
+    ) -> AsyncGenerator[pb.RunMigrationResponse]:
+        """Migrate or restore assistants, or copy the contents of a LAMB database."""
         require_administrator(caller().identity)
-        importer = required(self.importer)
-        copy = None
-        if request.HasField("knowledge"):
-            copy = partial(self.knowledge.run, request.knowledge)
-        async with aclosing(importer.run(dry_run=request.dry_run, copy=copy)) as responses:
+        check_request(request)
+        async with aclosing(self.work.run(request)) as responses:
             async for response in responses:
                 yield response
 
@@ -132,13 +97,17 @@ def _convert(columns: pb.Columns) -> Conversion:
     return convert(parse(text), LegacyColumns(top_k, collections))
 
 
-def _reports(job: BatchJob, ids: Sequence[str]) -> AsyncGenerator[Report]:
-    require_administrator(caller().identity)
-    _check_ids(ids)
-    return job.run_some(ids) if ids else job.run_all()
+def check_request(request: pb.RunMigrationRequest) -> None:
+    """Refuse a request of no kind, or with too many ids.
 
-
-def _check_ids(ids: Sequence[str]) -> None:
-    if len(ids) > _MAX_IDS:
-        violation = Violation("ids", f"must be at most {_MAX_IDS}")
-        raise InvalidRequestError("The request names too many assistants.", [violation])
+    Raises:
+        InvalidRequestError: Names the field.
+    """
+    kinds = enum_names(jobs_pb2.JobKind.DESCRIPTOR)
+    violations = []
+    if request.kind not in kinds:
+        violations.append(Violation("kind", f"must be {', '.join(kinds.values())}"))
+    if len(request.ids) > _MAX_IDS:
+        violations.append(Violation("ids", f"must be at most {_MAX_IDS}"))
+    if violations:
+        raise InvalidRequestError("The request is not valid.", violations)

@@ -1,6 +1,5 @@
 """Follows batch jobs: calls that process many rows and report their progress."""
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import grpc
@@ -21,8 +20,7 @@ MAX_SECONDS = 86_400.0
 
 def follow_job(
     connection: Connection[Any],
-    call: Any,  # noqa: ANN401 - the call of any batch job
-    table: Callable[[Any], str],
+    call: Any,  # noqa: ANN401 - a stream of gRPC, which has no type that iterates
     report: Report,
     *,
     dry_run: bool,
@@ -31,8 +29,7 @@ def follow_job(
 
     Args:
         connection: The connection of the call.
-        call: The call. Its responses have `progress` and `findings`.
-        table: Returns the table of a response.
+        call: The call of `RunMigration`.
         report: Prints findings as they arrive, and the counts at the end.
         dry_run: Whether nothing is changed.
 
@@ -44,10 +41,10 @@ def follow_job(
         with bars(shown=out.is_terminal and not isinstance(report, JsonLines)) as drawn:
             tasks = {}
             for step in call:
-                if left_behind := getattr(step, "left_behind", ()):
-                    report.left_behind(left_behind)
+                if step.left_behind:
+                    report.left_behind(step.left_behind)
                     continue
-                name, progress = table(step), step.progress
+                name, progress = step.table, step.progress
                 by_table[name] = progress
                 if name not in tasks:
                     tasks[name] = drawn.add_task(name)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from heddle.assistant.v1 import jobs_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 from heddle_cli.connections import connected
@@ -58,10 +59,10 @@ def import_lamb(
     if report_file is not None:
         report = ReportFile(report_file, report, dry_run=dry_run)
     with connected(migration_address, MigrationServiceStub) as connection:
-        request = pb.ImportLambRequest(dry_run=dry_run)
+        request = pb.RunMigrationRequest(kind=jobs_pb2.JOB_KIND_IMPORT, dry_run=dry_run)
         if knowledge:
             options = pb.KnowledgeImport(language=language, embedding_model=embedding_model)
             request.knowledge.CopyFrom(options)
-        call = connection.stub.ImportLamb(request, timeout=MAX_SECONDS)
-        if not follow_job(connection, call, lambda step: step.table, report, dry_run=dry_run):
+        call = connection.stub.RunMigration(request, timeout=MAX_SECONDS)
+        if not follow_job(connection, call, report, dry_run=dry_run):
             raise typer.Exit(1)

@@ -1,9 +1,10 @@
 """`heddle migrate`."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from heddle.assistant.v1 import jobs_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 from heddle_cli.connections import connected
@@ -52,14 +53,14 @@ def migrate(
     changed = "restored" if rollback else "to be migrated" if dry_run else "migrated"
     report = JsonLines(dry_run=dry_run) if as_json else Sentences(changed)
     with connected(migration_address, MigrationServiceStub) as connection:
-        call: Any
-        if rollback:
-            restoring = pb.RollbackAssistantsRequest(ids=some, discard_edits=discard_edits)
-            call = connection.stub.RollbackAssistants(restoring, timeout=MAX_SECONDS)
-        else:
-            migrating = pb.MigrateAssistantsRequest(ids=some, dry_run=dry_run)
-            call = connection.stub.MigrateAssistants(migrating, timeout=MAX_SECONDS)
-        if not follow_job(connection, call, lambda _: "assistants", report, dry_run=dry_run):
+        request = pb.RunMigrationRequest(
+            kind=jobs_pb2.JOB_KIND_ROLLBACK if rollback else jobs_pb2.JOB_KIND_SWEEP,
+            ids=some,
+            dry_run=dry_run,
+            discard_edits=discard_edits,
+        )
+        call = connection.stub.RunMigration(request, timeout=MAX_SECONDS)
+        if not follow_job(connection, call, report, dry_run=dry_run):
             raise typer.Exit(1)
 
 

@@ -31,7 +31,7 @@ _NOT_COPIED = {
     "cancelled": "Files whose ingestion was cancelled in LAMB.",
     "deleted": "Files that are deleted in LAMB.",
 }
-Responses = AsyncGenerator[pb.ImportLambResponse]
+Responses = AsyncGenerator[pb.RunMigrationResponse]
 
 
 class KnowledgeCopy:
@@ -68,16 +68,16 @@ class KnowledgeCopy:
                 "to the address of the server, and HEDDLE_MIGRATION_LAMB_KB_TOKEN to its key."
             )
         run = _Run(self._knowledge, self._reader, options, dry_run=dry_run)
-        yield pb.ImportLambResponse(table=COLLECTIONS, progress=run.collections)
+        yield pb.RunMigrationResponse(table=COLLECTIONS, progress=run.collections)
         listing = Sources(self._reader, registry, run.collections)
         sources: list[Source] = []
         for server in dict.fromkeys(registry.servers.values()):
             listed, findings = await listing.listed(server)
             sources += listed
-            yield pb.ImportLambResponse(
+            yield pb.RunMigrationResponse(
                 table=COLLECTIONS, progress=run.collections, findings=findings
             )
-        yield pb.ImportLambResponse(
+        yield pb.RunMigrationResponse(
             table=COLLECTIONS, progress=run.collections, findings=listing.missing()
         )
         for source in sources:
@@ -222,9 +222,9 @@ class _Run:
             f"LAMB has {theirs} passages of them."
         )
 
-    def _response(self, table: str, findings: list[pb.Finding]) -> pb.ImportLambResponse:
+    def _response(self, table: str, findings: list[pb.Finding]) -> pb.RunMigrationResponse:
         progress = self.collections if table == COLLECTIONS else self.files
-        return pb.ImportLambResponse(table=table, progress=progress, findings=findings)
+        return pb.RunMigrationResponse(table=table, progress=progress, findings=findings)
 
 
 async def _copied(

@@ -38,7 +38,7 @@ _MAX_NAME = 200
 _NEW = rows_pb2.IMPORT_OUTCOME_INSERTED
 _PRESENT = rows_pb2.IMPORT_OUTCOME_PRESENT
 
-Responses = AsyncGenerator[pb.ImportLambResponse]
+Responses = AsyncGenerator[pb.RunMigrationResponse]
 
 
 class CopyKnowledge(Protocol):
@@ -103,7 +103,7 @@ class LambImport:
                 async for response in responses:
                     yield response
         if left:
-            yield pb.ImportLambResponse(left_behind=left)
+            yield pb.RunMigrationResponse(left_behind=left)
 
 
 @dataclass(eq=False, slots=True)
@@ -123,15 +123,17 @@ class _Run:
         if kind.is_recent and not await self.tables.columns(kind.source):
             return
         progress = pb.Progress(total=await self.tables.count(kind.source))
-        yield pb.ImportLambResponse(table=kind.source, progress=progress)
+        yield pb.RunMigrationResponse(table=kind.source, progress=progress)
         names: dict[str, list[Message]] = defaultdict(list)
         async with aclosing(self.tables.batches(kind.source, kind.columns)) as batches:
             async for rows in batches:
                 drafts = await drafts_of(kind, self.tables, self.slugs, rows)
                 findings = await self._import_drafts(kind, drafts, progress, names)
-                yield pb.ImportLambResponse(table=kind.source, progress=progress, findings=findings)
+                yield pb.RunMigrationResponse(
+                    table=kind.source, progress=progress, findings=findings
+                )
         if kind.strays and (findings := await kind.strays(self.tables)):
-            yield pb.ImportLambResponse(table=kind.source, progress=progress, findings=findings)
+            yield pb.RunMigrationResponse(table=kind.source, progress=progress, findings=findings)
 
     async def _import_drafts(
         self,

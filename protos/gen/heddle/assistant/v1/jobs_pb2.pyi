@@ -31,9 +31,9 @@ class _JobKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_JobKind.Value
     JOB_KIND_IMPORT: _JobKind.ValueType  # 1
     """Imports another database."""
     JOB_KIND_SWEEP: _JobKind.ValueType  # 2
-    """As `heddle.migration.v1.MigrationService.MigrateAssistants`."""
+    """Migrates all assistants of older formats. See `heddle.migration.v1.MigrationService.RunMigration`."""
     JOB_KIND_ROLLBACK: _JobKind.ValueType  # 3
-    """As `heddle.migration.v1.MigrationService.RollbackAssistants`."""
+    """Restores the originals of migrated assistants. See `RunMigration` there."""
 
 class JobKind(_JobKind, metaclass=_JobKindEnumTypeWrapper):
     """What a job does."""
@@ -43,9 +43,9 @@ JOB_KIND_UNSPECIFIED: JobKind.ValueType  # 0
 JOB_KIND_IMPORT: JobKind.ValueType  # 1
 """Imports another database."""
 JOB_KIND_SWEEP: JobKind.ValueType  # 2
-"""As `heddle.migration.v1.MigrationService.MigrateAssistants`."""
+"""Migrates all assistants of older formats. See `heddle.migration.v1.MigrationService.RunMigration`."""
 JOB_KIND_ROLLBACK: JobKind.ValueType  # 3
-"""As `heddle.migration.v1.MigrationService.RollbackAssistants`."""
+"""Restores the originals of migrated assistants. See `RunMigration` there."""
 Global___JobKind: _TypeAlias = JobKind  # noqa: Y015
 
 class _JobState:

@@ -25,9 +25,10 @@ _sym_db = _symbol_database.Default()
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 from heddle.assistant.v1 import assistant_pb2 as heddle_dot_assistant_dot_v1_dot_assistant__pb2
+from heddle.assistant.v1 import jobs_pb2 as heddle_dot_assistant_dot_v1_dot_jobs__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/migration/v1/migration.proto\x12\x13heddle.migration.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x17google/rpc/status.proto\x1a#heddle/assistant/v1/assistant.proto\"\x10\n\x0eRunJobsRequest\"\x11\n\x0fRunJobsResponse\"{\n\x17\x43onvertAssistantRequest\x12\x16\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01H\x00R\x02id\x12>\n\x07\x63olumns\x18\x02 \x01(\x0b\x32\x1c.heddle.migration.v1.ColumnsB\x04\xe2\x41\x01\x01H\x00R\x07\x63olumnsB\x08\n\x06source\"\xc8\x01\n\x07\x43olumns\x12.\n\rmetadata_json\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01H\x00R\x0cmetadataJson\x88\x01\x01\x12%\n\trag_top_k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01H\x01R\x07ragTopK\x88\x01\x01\x12\x32\n\x0frag_collections\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01H\x02R\x0eragCollections\x88\x01\x01\x42\x10\n\x0e_metadata_jsonB\x0c\n\n_rag_top_kB\x12\n\x10_rag_collections\"\x9f\x02\n\x18\x43onvertAssistantResponse\x12#\n\rmetadata_json\x18\x01 \x01(\tR\x0cmetadataJson\x12<\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantR\tassistant\x12!\n\x0c\x66rom_version\x18\x03 \x01(\x05R\x0b\x66romVersion\x12\x1d\n\nto_version\x18\x04 \x01(\x05R\ttoVersion\x12\x14\n\x05notes\x18\x05 \x03(\tR\x05notes\x12\x31\n\x12\x66rom_metadata_json\x18\x06 \x01(\tH\x00R\x10\x66romMetadataJson\x88\x01\x01\x42\x15\n\x13_from_metadata_json\"Q\n\x18MigrateAssistantsRequest\x12\x1d\n\x07\x64ry_run\x18\x01 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x06\x64ryRun\x12\x16\n\x03ids\x18\x02 \x03(\tB\x04\xe2\x41\x01\x01R\x03ids\"\x90\x01\n\x19MigrateAssistantsResponse\x12\x39\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.heddle.migration.v1.ProgressR\x08progress\x12\x38\n\x08\x66indings\x18\x02 \x03(\x0b\x32\x1c.heddle.migration.v1.FindingR\x08\x66indings\"}\n\x19RollbackAssistantsRequest\x12\x1d\n\x07\x64ry_run\x18\x01 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x06\x64ryRun\x12\x16\n\x03ids\x18\x02 \x03(\tB\x04\xe2\x41\x01\x01R\x03ids\x12)\n\rdiscard_edits\x18\x03 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x0c\x64iscardEdits\"\x91\x01\n\x1aRollbackAssistantsResponse\x12\x39\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.heddle.migration.v1.ProgressR\x08progress\x12\x38\n\x08\x66indings\x18\x02 \x03(\x0b\x32\x1c.heddle.migration.v1.FindingR\x08\x66indings\"|\n\x11ImportLambRequest\x12\x1d\n\x07\x64ry_run\x18\x01 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x06\x64ryRun\x12H\n\tknowledge\x18\x02 \x01(\x0b\x32$.heddle.migration.v1.KnowledgeImportB\x04\xe2\x41\x01\x01R\tknowledge\"b\n\x0fKnowledgeImport\x12 \n\x08language\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01R\x08language\x12-\n\x0f\x65mbedding_model\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x0e\x65mbeddingModel\"\xe1\x01\n\x12ImportLambResponse\x12\x14\n\x05table\x18\x01 \x01(\tR\x05table\x12\x39\n\x08progress\x18\x02 \x01(\x0b\x32\x1d.heddle.migration.v1.ProgressR\x08progress\x12\x38\n\x08\x66indings\x18\x03 \x03(\x0b\x32\x1c.heddle.migration.v1.FindingR\x08\x66indings\x12@\n\x0bleft_behind\x18\x04 \x03(\x0b\x32\x1f.heddle.migration.v1.LeftBehindR\nleftBehind\"P\n\nLeftBehind\x12\x14\n\x05table\x18\x01 \x01(\tR\x05table\x12\x12\n\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x18\n\x07meaning\x18\x03 \x01(\tR\x07meaning\"r\n\x08Progress\x12\x14\n\x05total\x18\x01 \x01(\x03R\x05total\x12\x18\n\x07\x63hanged\x18\x02 \x01(\x03R\x07\x63hanged\x12\x1c\n\tunchanged\x18\x03 \x01(\x03R\tunchanged\x12\x18\n\x07refused\x18\x04 \x01(\x03R\x07refused\"m\n\x07\x46inding\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n\x05notes\x18\x03 \x03(\tR\x05notes\x12(\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x12.google.rpc.StatusR\x05\x65rror2\xb3\x04\n\x10MigrationService\x12t\n\x10\x43onvertAssistant\x12,.heddle.migration.v1.ConvertAssistantRequest\x1a-.heddle.migration.v1.ConvertAssistantResponse\"\x03\x90\x02\x01\x12t\n\x11MigrateAssistants\x12-.heddle.migration.v1.MigrateAssistantsRequest\x1a..heddle.migration.v1.MigrateAssistantsResponse0\x01\x12w\n\x12RollbackAssistants\x12..heddle.migration.v1.RollbackAssistantsRequest\x1a/.heddle.migration.v1.RollbackAssistantsResponse0\x01\x12_\n\nImportLamb\x12&.heddle.migration.v1.ImportLambRequest\x1a\'.heddle.migration.v1.ImportLambResponse0\x01\x12Y\n\x07RunJobs\x12#.heddle.migration.v1.RunJobsRequest\x1a$.heddle.migration.v1.RunJobsResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/migration/v1/migration.proto\x12\x13heddle.migration.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x17google/rpc/status.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x1eheddle/assistant/v1/jobs.proto\"\x10\n\x0eRunJobsRequest\"\x11\n\x0fRunJobsResponse\"{\n\x17\x43onvertAssistantRequest\x12\x16\n\x02id\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01H\x00R\x02id\x12>\n\x07\x63olumns\x18\x02 \x01(\x0b\x32\x1c.heddle.migration.v1.ColumnsB\x04\xe2\x41\x01\x01H\x00R\x07\x63olumnsB\x08\n\x06source\"\xc8\x01\n\x07\x43olumns\x12.\n\rmetadata_json\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01H\x00R\x0cmetadataJson\x88\x01\x01\x12%\n\trag_top_k\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01H\x01R\x07ragTopK\x88\x01\x01\x12\x32\n\x0frag_collections\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01H\x02R\x0eragCollections\x88\x01\x01\x42\x10\n\x0e_metadata_jsonB\x0c\n\n_rag_top_kB\x12\n\x10_rag_collections\"\x9f\x02\n\x18\x43onvertAssistantResponse\x12#\n\rmetadata_json\x18\x01 \x01(\tR\x0cmetadataJson\x12<\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantR\tassistant\x12!\n\x0c\x66rom_version\x18\x03 \x01(\x05R\x0b\x66romVersion\x12\x1d\n\nto_version\x18\x04 \x01(\x05R\ttoVersion\x12\x14\n\x05notes\x18\x05 \x03(\tR\x05notes\x12\x31\n\x12\x66rom_metadata_json\x18\x06 \x01(\tH\x00R\x10\x66romMetadataJson\x88\x01\x01\x42\x15\n\x13_from_metadata_json\"\xf9\x01\n\x13RunMigrationRequest\x12\x36\n\x04kind\x18\x01 \x01(\x0e\x32\x1c.heddle.assistant.v1.JobKindB\x04\xe2\x41\x01\x02R\x04kind\x12\x1d\n\x07\x64ry_run\x18\x02 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x06\x64ryRun\x12\x16\n\x03ids\x18\x03 \x03(\tB\x04\xe2\x41\x01\x01R\x03ids\x12)\n\rdiscard_edits\x18\x04 \x01(\x08\x42\x04\xe2\x41\x01\x01R\x0c\x64iscardEdits\x12H\n\tknowledge\x18\x05 \x01(\x0b\x32$.heddle.migration.v1.KnowledgeImportB\x04\xe2\x41\x01\x01R\tknowledge\"b\n\x0fKnowledgeImport\x12 \n\x08language\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01R\x08language\x12-\n\x0f\x65mbedding_model\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x0e\x65mbeddingModel\"\xe3\x01\n\x14RunMigrationResponse\x12\x14\n\x05table\x18\x01 \x01(\tR\x05table\x12\x39\n\x08progress\x18\x02 \x01(\x0b\x32\x1d.heddle.migration.v1.ProgressR\x08progress\x12\x38\n\x08\x66indings\x18\x03 \x03(\x0b\x32\x1c.heddle.migration.v1.FindingR\x08\x66indings\x12@\n\x0bleft_behind\x18\x04 \x03(\x0b\x32\x1f.heddle.migration.v1.LeftBehindR\nleftBehind\"P\n\nLeftBehind\x12\x14\n\x05table\x18\x01 \x01(\tR\x05table\x12\x12\n\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x18\n\x07meaning\x18\x03 \x01(\tR\x07meaning\"r\n\x08Progress\x12\x14\n\x05total\x18\x01 \x01(\x03R\x05total\x12\x18\n\x07\x63hanged\x18\x02 \x01(\x03R\x07\x63hanged\x12\x1c\n\tunchanged\x18\x03 \x01(\x03R\tunchanged\x12\x18\n\x07refused\x18\x04 \x01(\x03R\x07refused\"m\n\x07\x46inding\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n\x05notes\x18\x03 \x03(\tR\x05notes\x12(\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x12.google.rpc.StatusR\x05\x65rror2\xca\x02\n\x10MigrationService\x12t\n\x10\x43onvertAssistant\x12,.heddle.migration.v1.ConvertAssistantRequest\x1a-.heddle.migration.v1.ConvertAssistantResponse\"\x03\x90\x02\x01\x12\x65\n\x0cRunMigration\x12(.heddle.migration.v1.RunMigrationRequest\x1a).heddle.migration.v1.RunMigrationResponse0\x01\x12Y\n\x07RunJobs\x12#.heddle.migration.v1.RunJobsRequest\x1a$.heddle.migration.v1.RunJobsResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,20 +45,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_COLUMNS'].fields_by_name['rag_top_k']._serialized_options = b'\342A\001\001'
   _globals['_COLUMNS'].fields_by_name['rag_collections']._loaded_options = None
   _globals['_COLUMNS'].fields_by_name['rag_collections']._serialized_options = b'\342A\001\001'
-  _globals['_MIGRATEASSISTANTSREQUEST'].fields_by_name['dry_run']._loaded_options = None
-  _globals['_MIGRATEASSISTANTSREQUEST'].fields_by_name['dry_run']._serialized_options = b'\342A\001\001'
-  _globals['_MIGRATEASSISTANTSREQUEST'].fields_by_name['ids']._loaded_options = None
-  _globals['_MIGRATEASSISTANTSREQUEST'].fields_by_name['ids']._serialized_options = b'\342A\001\001'
-  _globals['_ROLLBACKASSISTANTSREQUEST'].fields_by_name['dry_run']._loaded_options = None
-  _globals['_ROLLBACKASSISTANTSREQUEST'].fields_by_name['dry_run']._serialized_options = b'\342A\001\001'
-  _globals['_ROLLBACKASSISTANTSREQUEST'].fields_by_name['ids']._loaded_options = None
-  _globals['_ROLLBACKASSISTANTSREQUEST'].fields_by_name['ids']._serialized_options = b'\342A\001\001'
-  _globals['_ROLLBACKASSISTANTSREQUEST'].fields_by_name['discard_edits']._loaded_options = None
-  _globals['_ROLLBACKASSISTANTSREQUEST'].fields_by_name['discard_edits']._serialized_options = b'\342A\001\001'
-  _globals['_IMPORTLAMBREQUEST'].fields_by_name['dry_run']._loaded_options = None
-  _globals['_IMPORTLAMBREQUEST'].fields_by_name['dry_run']._serialized_options = b'\342A\001\001'
-  _globals['_IMPORTLAMBREQUEST'].fields_by_name['knowledge']._loaded_options = None
-  _globals['_IMPORTLAMBREQUEST'].fields_by_name['knowledge']._serialized_options = b'\342A\001\001'
+  _globals['_RUNMIGRATIONREQUEST'].fields_by_name['kind']._loaded_options = None
+  _globals['_RUNMIGRATIONREQUEST'].fields_by_name['kind']._serialized_options = b'\342A\001\002'
+  _globals['_RUNMIGRATIONREQUEST'].fields_by_name['dry_run']._loaded_options = None
+  _globals['_RUNMIGRATIONREQUEST'].fields_by_name['dry_run']._serialized_options = b'\342A\001\001'
+  _globals['_RUNMIGRATIONREQUEST'].fields_by_name['ids']._loaded_options = None
+  _globals['_RUNMIGRATIONREQUEST'].fields_by_name['ids']._serialized_options = b'\342A\001\001'
+  _globals['_RUNMIGRATIONREQUEST'].fields_by_name['discard_edits']._loaded_options = None
+  _globals['_RUNMIGRATIONREQUEST'].fields_by_name['discard_edits']._serialized_options = b'\342A\001\001'
+  _globals['_RUNMIGRATIONREQUEST'].fields_by_name['knowledge']._loaded_options = None
+  _globals['_RUNMIGRATIONREQUEST'].fields_by_name['knowledge']._serialized_options = b'\342A\001\001'
   _globals['_KNOWLEDGEIMPORT'].fields_by_name['language']._loaded_options = None
   _globals['_KNOWLEDGEIMPORT'].fields_by_name['language']._serialized_options = b'\342A\001\001'
   _globals['_KNOWLEDGEIMPORT'].fields_by_name['embedding_model']._loaded_options = None
@@ -66,36 +63,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MIGRATIONSERVICE'].methods_by_name['ConvertAssistant']._serialized_options = b'\220\002\001'
   _globals['_MIGRATIONSERVICE'].methods_by_name['RunJobs']._loaded_options = None
   _globals['_MIGRATIONSERVICE'].methods_by_name['RunJobs']._serialized_options = b'\220\002\002'
-  _globals['_RUNJOBSREQUEST']._serialized_start=155
-  _globals['_RUNJOBSREQUEST']._serialized_end=171
-  _globals['_RUNJOBSRESPONSE']._serialized_start=173
-  _globals['_RUNJOBSRESPONSE']._serialized_end=190
-  _globals['_CONVERTASSISTANTREQUEST']._serialized_start=192
-  _globals['_CONVERTASSISTANTREQUEST']._serialized_end=315
-  _globals['_COLUMNS']._serialized_start=318
-  _globals['_COLUMNS']._serialized_end=518
-  _globals['_CONVERTASSISTANTRESPONSE']._serialized_start=521
-  _globals['_CONVERTASSISTANTRESPONSE']._serialized_end=808
-  _globals['_MIGRATEASSISTANTSREQUEST']._serialized_start=810
-  _globals['_MIGRATEASSISTANTSREQUEST']._serialized_end=891
-  _globals['_MIGRATEASSISTANTSRESPONSE']._serialized_start=894
-  _globals['_MIGRATEASSISTANTSRESPONSE']._serialized_end=1038
-  _globals['_ROLLBACKASSISTANTSREQUEST']._serialized_start=1040
-  _globals['_ROLLBACKASSISTANTSREQUEST']._serialized_end=1165
-  _globals['_ROLLBACKASSISTANTSRESPONSE']._serialized_start=1168
-  _globals['_ROLLBACKASSISTANTSRESPONSE']._serialized_end=1313
-  _globals['_IMPORTLAMBREQUEST']._serialized_start=1315
-  _globals['_IMPORTLAMBREQUEST']._serialized_end=1439
-  _globals['_KNOWLEDGEIMPORT']._serialized_start=1441
-  _globals['_KNOWLEDGEIMPORT']._serialized_end=1539
-  _globals['_IMPORTLAMBRESPONSE']._serialized_start=1542
-  _globals['_IMPORTLAMBRESPONSE']._serialized_end=1767
-  _globals['_LEFTBEHIND']._serialized_start=1769
-  _globals['_LEFTBEHIND']._serialized_end=1849
-  _globals['_PROGRESS']._serialized_start=1851
-  _globals['_PROGRESS']._serialized_end=1965
-  _globals['_FINDING']._serialized_start=1967
-  _globals['_FINDING']._serialized_end=2076
-  _globals['_MIGRATIONSERVICE']._serialized_start=2079
-  _globals['_MIGRATIONSERVICE']._serialized_end=2642
+  _globals['_RUNJOBSREQUEST']._serialized_start=187
+  _globals['_RUNJOBSREQUEST']._serialized_end=203
+  _globals['_RUNJOBSRESPONSE']._serialized_start=205
+  _globals['_RUNJOBSRESPONSE']._serialized_end=222
+  _globals['_CONVERTASSISTANTREQUEST']._serialized_start=224
+  _globals['_CONVERTASSISTANTREQUEST']._serialized_end=347
+  _globals['_COLUMNS']._serialized_start=350
+  _globals['_COLUMNS']._serialized_end=550
+  _globals['_CONVERTASSISTANTRESPONSE']._serialized_start=553
+  _globals['_CONVERTASSISTANTRESPONSE']._serialized_end=840
+  _globals['_RUNMIGRATIONREQUEST']._serialized_start=843
+  _globals['_RUNMIGRATIONREQUEST']._serialized_end=1092
+  _globals['_KNOWLEDGEIMPORT']._serialized_start=1094
+  _globals['_KNOWLEDGEIMPORT']._serialized_end=1192
+  _globals['_RUNMIGRATIONRESPONSE']._serialized_start=1195
+  _globals['_RUNMIGRATIONRESPONSE']._serialized_end=1422
+  _globals['_LEFTBEHIND']._serialized_start=1424
+  _globals['_LEFTBEHIND']._serialized_end=1504
+  _globals['_PROGRESS']._serialized_start=1506
+  _globals['_PROGRESS']._serialized_end=1620
+  _globals['_FINDING']._serialized_start=1622
+  _globals['_FINDING']._serialized_end=1731
+  _globals['_MIGRATIONSERVICE']._serialized_start=1734
+  _globals['_MIGRATIONSERVICE']._serialized_end=2064
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.rpc import status_pb2 as _status_pb2
 from heddle.assistant.v1 import assistant_pb2 as _assistant_pb2
+from heddle.assistant.v1 import jobs_pb2 as _jobs_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -174,152 +175,48 @@ class ConvertAssistantResponse(_message.Message):
 Global___ConvertAssistantResponse: _TypeAlias = ConvertAssistantResponse  # noqa: Y015
 
 @_typing.final
-class MigrateAssistantsRequest(_message.Message):
-    """Request of `MigrateAssistants`."""
+class RunMigrationRequest(_message.Message):
+    """Request of `RunMigration`."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    DRY_RUN_FIELD_NUMBER: _builtins.int
-    IDS_FIELD_NUMBER: _builtins.int
-    dry_run: _builtins.bool
-    """Only count and report, write nothing."""
-    @_builtins.property
-    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Only these assistants; all if empty. At most 1000."""
-
-    def __init__(
-        self,
-        *,
-        dry_run: _builtins.bool = ...,
-        ids: _abc.Iterable[_builtins.str] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "ids", b"ids"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___MigrateAssistantsRequest: _TypeAlias = MigrateAssistantsRequest  # noqa: Y015
-
-@_typing.final
-class MigrateAssistantsResponse(_message.Message):
-    """Response of `MigrateAssistants`."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    PROGRESS_FIELD_NUMBER: _builtins.int
-    FINDINGS_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def progress(self) -> Global___Progress:
-        """The progress of the call."""
-
-    @_builtins.property
-    def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Finding]:
-        """Findings for the operator about assistants, since the preceding response."""
-
-    def __init__(
-        self,
-        *,
-        progress: Global___Progress | None = ...,
-        findings: _abc.Iterable[Global___Finding] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["progress", b"progress"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["findings", b"findings", "progress", b"progress"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___MigrateAssistantsResponse: _TypeAlias = MigrateAssistantsResponse  # noqa: Y015
-
-@_typing.final
-class RollbackAssistantsRequest(_message.Message):
-    """Request of `RollbackAssistants`."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
+    KIND_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     IDS_FIELD_NUMBER: _builtins.int
     DISCARD_EDITS_FIELD_NUMBER: _builtins.int
+    KNOWLEDGE_FIELD_NUMBER: _builtins.int
+    kind: _jobs_pb2.JobKind.ValueType
+    """What to do."""
     dry_run: _builtins.bool
     """Only count and report, write nothing."""
     discard_edits: _builtins.bool
-    """Also restore assistants that were edited after their migration, which loses the edit."""
+    """Of a rollback: also restore assistants that were edited after their migration, which loses the
+    edit.
+    """
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Only these assistants; all if empty. At most 1000."""
+        """Not of an import: only these assistants; all if empty. At most 1000."""
+
+    @_builtins.property
+    def knowledge(self) -> Global___KnowledgeImport:
+        """Of an import: if set, the collections of LAMB's knowledge-base servers are copied as well."""
 
     def __init__(
         self,
         *,
+        kind: _jobs_pb2.JobKind.ValueType = ...,
         dry_run: _builtins.bool = ...,
         ids: _abc.Iterable[_builtins.str] | None = ...,
         discard_edits: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["discard_edits", b"discard_edits", "dry_run", b"dry_run", "ids", b"ids"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___RollbackAssistantsRequest: _TypeAlias = RollbackAssistantsRequest  # noqa: Y015
-
-@_typing.final
-class RollbackAssistantsResponse(_message.Message):
-    """Response of `RollbackAssistants`."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    PROGRESS_FIELD_NUMBER: _builtins.int
-    FINDINGS_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def progress(self) -> Global___Progress:
-        """The progress of the call."""
-
-    @_builtins.property
-    def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Finding]:
-        """Findings for the operator about assistants, since the preceding response."""
-
-    def __init__(
-        self,
-        *,
-        progress: Global___Progress | None = ...,
-        findings: _abc.Iterable[Global___Finding] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["progress", b"progress"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["findings", b"findings", "progress", b"progress"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___RollbackAssistantsResponse: _TypeAlias = RollbackAssistantsResponse  # noqa: Y015
-
-@_typing.final
-class ImportLambRequest(_message.Message):
-    """Request of `ImportLamb`."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    DRY_RUN_FIELD_NUMBER: _builtins.int
-    KNOWLEDGE_FIELD_NUMBER: _builtins.int
-    dry_run: _builtins.bool
-    """Only count and report, write nothing."""
-    @_builtins.property
-    def knowledge(self) -> Global___KnowledgeImport:
-        """If set, the collections of LAMB's knowledge-base servers are copied as well."""
-
-    def __init__(
-        self,
-        *,
-        dry_run: _builtins.bool = ...,
         knowledge: Global___KnowledgeImport | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["knowledge", b"knowledge"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "knowledge", b"knowledge"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["discard_edits", b"discard_edits", "dry_run", b"dry_run", "ids", b"ids", "kind", b"kind", "knowledge", b"knowledge"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ImportLambRequest: _TypeAlias = ImportLambRequest  # noqa: Y015
+Global___RunMigrationRequest: _TypeAlias = RunMigrationRequest  # noqa: Y015
 
 @_typing.final
 class KnowledgeImport(_message.Message):
@@ -348,8 +245,8 @@ class KnowledgeImport(_message.Message):
 Global___KnowledgeImport: _TypeAlias = KnowledgeImport  # noqa: Y015
 
 @_typing.final
-class ImportLambResponse(_message.Message):
-    """Response of `ImportLamb`."""
+class RunMigrationResponse(_message.Message):
+    """Response of `RunMigration`."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -358,7 +255,7 @@ class ImportLambResponse(_message.Message):
     FINDINGS_FIELD_NUMBER: _builtins.int
     LEFT_BEHIND_FIELD_NUMBER: _builtins.int
     table: _builtins.str
-    """The table that is being read."""
+    """The table that is being read, `assistants` except for an import."""
     @_builtins.property
     def progress(self) -> Global___Progress:
         """The progress within that table."""
@@ -385,7 +282,7 @@ class ImportLambResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ImportLambResponse: _TypeAlias = ImportLambResponse  # noqa: Y015
+Global___RunMigrationResponse: _TypeAlias = RunMigrationResponse  # noqa: Y015
 
 @_typing.final
 class LeftBehind(_message.Message):

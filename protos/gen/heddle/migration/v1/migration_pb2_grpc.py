@@ -45,20 +45,10 @@ class MigrationServiceStub:
                 request_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ConvertAssistantRequest.SerializeToString,
                 response_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ConvertAssistantResponse.FromString,
                 _registered_method=True)
-        self.MigrateAssistants = channel.unary_stream(
-                '/heddle.migration.v1.MigrationService/MigrateAssistants',
-                request_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.MigrateAssistantsRequest.SerializeToString,
-                response_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.MigrateAssistantsResponse.FromString,
-                _registered_method=True)
-        self.RollbackAssistants = channel.unary_stream(
-                '/heddle.migration.v1.MigrationService/RollbackAssistants',
-                request_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RollbackAssistantsRequest.SerializeToString,
-                response_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RollbackAssistantsResponse.FromString,
-                _registered_method=True)
-        self.ImportLamb = channel.unary_stream(
-                '/heddle.migration.v1.MigrationService/ImportLamb',
-                request_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambRequest.SerializeToString,
-                response_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambResponse.FromString,
+        self.RunMigration = channel.unary_stream(
+                '/heddle.migration.v1.MigrationService/RunMigration',
+                request_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RunMigrationRequest.SerializeToString,
+                response_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RunMigrationResponse.FromString,
                 _registered_method=True)
         self.RunJobs = channel.unary_unary(
                 '/heddle.migration.v1.MigrationService/RunJobs',
@@ -84,36 +74,23 @@ class MigrationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def MigrateAssistants(self, request, context):
-        """Migrates all assistants of older formats, ordered by id.
+    def RunMigration(self, request, context):
+        """Does the work of a job while the caller waits. Each response reports the progress; everything it
+        counts is on disk. Another call continues an interrupted one.
 
-        Each response reports the progress; everything it counts is on disk. After an interruption,
-        each assistant has the old or the new format, and another call continues.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
+        `JOB_KIND_SWEEP` migrates all assistants of older formats, ordered by id. `JOB_KIND_ROLLBACK`
+        restores the original of every migrated assistant byte for byte. Assistants that were edited
+        since are not changed and counted as refused, unless the request says otherwise.
 
-    def RollbackAssistants(self, request, context):
-        """Restores the original of every migrated assistant byte for byte. Assistants that were edited
-        since are not changed and counted as refused, unless the request says otherwise. Reports
-        progress like `MigrateAssistants`.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ImportLamb(self, request, context):
-        """Copies organisations with the prices of models, users, assistants with their usage, rubrics,
-        publications and the registry of knowledge bases out of the LAMB database that the service is set up with
-        (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
-        imported before are not changed, so another call adds new rows. Fails with
-        `FAILED_PRECONDITION` if no such database is set up.
+        `JOB_KIND_IMPORT` copies organisations with the prices of models, users, assistants with their
+        usage, rubrics, publications and the registry of knowledge bases out of the LAMB database that
+        the service is set up with (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are
+        preserved. Rows that were imported before are not changed, so another call adds new rows. Fails
+        with `FAILED_PRECONDITION` if no such database is set up.
 
         With `knowledge`, the collections of LAMB's knowledge-base servers are copied with their files,
         owners and shares. They keep their identifiers. The responses name them as the tables
-        `kb_collections` and `kb_files`. What was copied before is not copied again, so another call
-        continues an interrupted one.
+        `kb_collections` and `kb_files`. What was copied before is not copied again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -135,20 +112,10 @@ def add_MigrationServiceServicer_to_server(servicer, server):
                     request_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ConvertAssistantRequest.FromString,
                     response_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ConvertAssistantResponse.SerializeToString,
             ),
-            'MigrateAssistants': grpc.unary_stream_rpc_method_handler(
-                    servicer.MigrateAssistants,
-                    request_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.MigrateAssistantsRequest.FromString,
-                    response_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.MigrateAssistantsResponse.SerializeToString,
-            ),
-            'RollbackAssistants': grpc.unary_stream_rpc_method_handler(
-                    servicer.RollbackAssistants,
-                    request_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RollbackAssistantsRequest.FromString,
-                    response_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RollbackAssistantsResponse.SerializeToString,
-            ),
-            'ImportLamb': grpc.unary_stream_rpc_method_handler(
-                    servicer.ImportLamb,
-                    request_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambRequest.FromString,
-                    response_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambResponse.SerializeToString,
+            'RunMigration': grpc.unary_stream_rpc_method_handler(
+                    servicer.RunMigration,
+                    request_deserializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RunMigrationRequest.FromString,
+                    response_serializer=heddle_dot_migration_dot_v1_dot_migration__pb2.RunMigrationResponse.SerializeToString,
             ),
             'RunJobs': grpc.unary_unary_rpc_method_handler(
                     servicer.RunJobs,
@@ -200,7 +167,7 @@ class MigrationService:
             _registered_method=True)
 
     @staticmethod
-    def MigrateAssistants(request,
+    def RunMigration(request,
             target,
             options=(),
             channel_credentials=None,
@@ -213,63 +180,9 @@ class MigrationService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/heddle.migration.v1.MigrationService/MigrateAssistants',
-            heddle_dot_migration_dot_v1_dot_migration__pb2.MigrateAssistantsRequest.SerializeToString,
-            heddle_dot_migration_dot_v1_dot_migration__pb2.MigrateAssistantsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RollbackAssistants(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_stream(
-            request,
-            target,
-            '/heddle.migration.v1.MigrationService/RollbackAssistants',
-            heddle_dot_migration_dot_v1_dot_migration__pb2.RollbackAssistantsRequest.SerializeToString,
-            heddle_dot_migration_dot_v1_dot_migration__pb2.RollbackAssistantsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ImportLamb(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_stream(
-            request,
-            target,
-            '/heddle.migration.v1.MigrationService/ImportLamb',
-            heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambRequest.SerializeToString,
-            heddle_dot_migration_dot_v1_dot_migration__pb2.ImportLambResponse.FromString,
+            '/heddle.migration.v1.MigrationService/RunMigration',
+            heddle_dot_migration_dot_v1_dot_migration__pb2.RunMigrationRequest.SerializeToString,
+            heddle_dot_migration_dot_v1_dot_migration__pb2.RunMigrationResponse.FromString,
             options,
             channel_credentials,
             insecure,

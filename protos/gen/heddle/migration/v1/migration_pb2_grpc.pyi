@@ -43,28 +43,23 @@ class MigrationServiceStub:
     """Returns the result of a migration of metadata, or of a stored assistant. Writes nothing. Fails
     with `FAILED_PRECONDITION` if the input is invalid or has a newer format.
     """
-    MigrateAssistants: _grpc.UnaryStreamMultiCallable[_migration_pb2.MigrateAssistantsRequest, _migration_pb2.MigrateAssistantsResponse]
-    """Migrates all assistants of older formats, ordered by id.
+    RunMigration: _grpc.UnaryStreamMultiCallable[_migration_pb2.RunMigrationRequest, _migration_pb2.RunMigrationResponse]
+    """Does the work of a job while the caller waits. Each response reports the progress; everything it
+    counts is on disk. Another call continues an interrupted one.
 
-    Each response reports the progress; everything it counts is on disk. After an interruption,
-    each assistant has the old or the new format, and another call continues.
-    """
-    RollbackAssistants: _grpc.UnaryStreamMultiCallable[_migration_pb2.RollbackAssistantsRequest, _migration_pb2.RollbackAssistantsResponse]
-    """Restores the original of every migrated assistant byte for byte. Assistants that were edited
-    since are not changed and counted as refused, unless the request says otherwise. Reports
-    progress like `MigrateAssistants`.
-    """
-    ImportLamb: _grpc.UnaryStreamMultiCallable[_migration_pb2.ImportLambRequest, _migration_pb2.ImportLambResponse]
-    """Copies organisations with the prices of models, users, assistants with their usage, rubrics,
-    publications and the registry of knowledge bases out of the LAMB database that the service is set up with
-    (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
-    imported before are not changed, so another call adds new rows. Fails with
-    `FAILED_PRECONDITION` if no such database is set up.
+    `JOB_KIND_SWEEP` migrates all assistants of older formats, ordered by id. `JOB_KIND_ROLLBACK`
+    restores the original of every migrated assistant byte for byte. Assistants that were edited
+    since are not changed and counted as refused, unless the request says otherwise.
+
+    `JOB_KIND_IMPORT` copies organisations with the prices of models, users, assistants with their
+    usage, rubrics, publications and the registry of knowledge bases out of the LAMB database that
+    the service is set up with (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are
+    preserved. Rows that were imported before are not changed, so another call adds new rows. Fails
+    with `FAILED_PRECONDITION` if no such database is set up.
 
     With `knowledge`, the collections of LAMB's knowledge-base servers are copied with their files,
     owners and shares. They keep their identifiers. The responses name them as the tables
-    `kb_collections` and `kb_files`. What was copied before is not copied again, so another call
-    continues an interrupted one.
+    `kb_collections` and `kb_files`. What was copied before is not copied again.
     """
     RunJobs: _grpc.UnaryUnaryMultiCallable[_migration_pb2.RunJobsRequest, _migration_pb2.RunJobsResponse]
     """Makes the service look for a job of `heddle.assistant.v1.JobService` now. It looks for one every
@@ -86,28 +81,23 @@ class MigrationServiceAsyncStub(MigrationServiceStub):
     """Returns the result of a migration of metadata, or of a stored assistant. Writes nothing. Fails
     with `FAILED_PRECONDITION` if the input is invalid or has a newer format.
     """
-    MigrateAssistants: _aio.UnaryStreamMultiCallable[_migration_pb2.MigrateAssistantsRequest, _migration_pb2.MigrateAssistantsResponse]  # type: ignore[assignment]
-    """Migrates all assistants of older formats, ordered by id.
+    RunMigration: _aio.UnaryStreamMultiCallable[_migration_pb2.RunMigrationRequest, _migration_pb2.RunMigrationResponse]  # type: ignore[assignment]
+    """Does the work of a job while the caller waits. Each response reports the progress; everything it
+    counts is on disk. Another call continues an interrupted one.
 
-    Each response reports the progress; everything it counts is on disk. After an interruption,
-    each assistant has the old or the new format, and another call continues.
-    """
-    RollbackAssistants: _aio.UnaryStreamMultiCallable[_migration_pb2.RollbackAssistantsRequest, _migration_pb2.RollbackAssistantsResponse]  # type: ignore[assignment]
-    """Restores the original of every migrated assistant byte for byte. Assistants that were edited
-    since are not changed and counted as refused, unless the request says otherwise. Reports
-    progress like `MigrateAssistants`.
-    """
-    ImportLamb: _aio.UnaryStreamMultiCallable[_migration_pb2.ImportLambRequest, _migration_pb2.ImportLambResponse]  # type: ignore[assignment]
-    """Copies organisations with the prices of models, users, assistants with their usage, rubrics,
-    publications and the registry of knowledge bases out of the LAMB database that the service is set up with
-    (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
-    imported before are not changed, so another call adds new rows. Fails with
-    `FAILED_PRECONDITION` if no such database is set up.
+    `JOB_KIND_SWEEP` migrates all assistants of older formats, ordered by id. `JOB_KIND_ROLLBACK`
+    restores the original of every migrated assistant byte for byte. Assistants that were edited
+    since are not changed and counted as refused, unless the request says otherwise.
+
+    `JOB_KIND_IMPORT` copies organisations with the prices of models, users, assistants with their
+    usage, rubrics, publications and the registry of knowledge bases out of the LAMB database that
+    the service is set up with (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are
+    preserved. Rows that were imported before are not changed, so another call adds new rows. Fails
+    with `FAILED_PRECONDITION` if no such database is set up.
 
     With `knowledge`, the collections of LAMB's knowledge-base servers are copied with their files,
     owners and shares. They keep their identifiers. The responses name them as the tables
-    `kb_collections` and `kb_files`. What was copied before is not copied again, so another call
-    continues an interrupted one.
+    `kb_collections` and `kb_files`. What was copied before is not copied again.
     """
     RunJobs: _aio.UnaryUnaryMultiCallable[_migration_pb2.RunJobsRequest, _migration_pb2.RunJobsResponse]  # type: ignore[assignment]
     """Makes the service look for a job of `heddle.assistant.v1.JobService` now. It looks for one every
@@ -134,44 +124,27 @@ class MigrationServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def MigrateAssistants(
+    def RunMigration(
         self,
-        request: _migration_pb2.MigrateAssistantsRequest,
+        request: _migration_pb2.RunMigrationRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_migration_pb2.MigrateAssistantsResponse], _abc.AsyncIterator[_migration_pb2.MigrateAssistantsResponse]]:
-        """Migrates all assistants of older formats, ordered by id.
+    ) -> _typing.Union[_abc.Iterator[_migration_pb2.RunMigrationResponse], _abc.AsyncIterator[_migration_pb2.RunMigrationResponse]]:
+        """Does the work of a job while the caller waits. Each response reports the progress; everything it
+        counts is on disk. Another call continues an interrupted one.
 
-        Each response reports the progress; everything it counts is on disk. After an interruption,
-        each assistant has the old or the new format, and another call continues.
-        """
+        `JOB_KIND_SWEEP` migrates all assistants of older formats, ordered by id. `JOB_KIND_ROLLBACK`
+        restores the original of every migrated assistant byte for byte. Assistants that were edited
+        since are not changed and counted as refused, unless the request says otherwise.
 
-    @_abc_1.abstractmethod
-    def RollbackAssistants(
-        self,
-        request: _migration_pb2.RollbackAssistantsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_migration_pb2.RollbackAssistantsResponse], _abc.AsyncIterator[_migration_pb2.RollbackAssistantsResponse]]:
-        """Restores the original of every migrated assistant byte for byte. Assistants that were edited
-        since are not changed and counted as refused, unless the request says otherwise. Reports
-        progress like `MigrateAssistants`.
-        """
-
-    @_abc_1.abstractmethod
-    def ImportLamb(
-        self,
-        request: _migration_pb2.ImportLambRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_migration_pb2.ImportLambResponse], _abc.AsyncIterator[_migration_pb2.ImportLambResponse]]:
-        """Copies organisations with the prices of models, users, assistants with their usage, rubrics,
-        publications and the registry of knowledge bases out of the LAMB database that the service is set up with
-        (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are preserved. Rows that were
-        imported before are not changed, so another call adds new rows. Fails with
-        `FAILED_PRECONDITION` if no such database is set up.
+        `JOB_KIND_IMPORT` copies organisations with the prices of models, users, assistants with their
+        usage, rubrics, publications and the registry of knowledge bases out of the LAMB database that
+        the service is set up with (`HEDDLE_MIGRATION_LAMB_DATABASE`), which is only read. Ids are
+        preserved. Rows that were imported before are not changed, so another call adds new rows. Fails
+        with `FAILED_PRECONDITION` if no such database is set up.
 
         With `knowledge`, the collections of LAMB's knowledge-base servers are copied with their files,
         owners and shares. They keep their identifiers. The responses name them as the tables
-        `kb_collections` and `kb_files`. What was copied before is not copied again, so another call
-        continues an interrupted one.
+        `kb_collections` and `kb_files`. What was copied before is not copied again.
         """
 
     @_abc_1.abstractmethod
