@@ -36,7 +36,7 @@ TARGETS = {
 }
 """The lines that each package should have at most."""
 RECORDED = {
-    "heddle_gateway": 14_100,
+    "heddle_gateway": 13_800,
     "heddle_tools_service": 18_400,
     "heddle_migration_service": 11_300,  # with what gateway and command had for LAMB alone
     "heddle_assistants": 14_100,

@@ -1,19 +1,25 @@
 """Routes for the documents in a vector store: passages, pages and counts."""
 
-from typing import Annotated, Literal
+from functools import cache
+from typing import Annotated, Any
 
 from heddle.knowledge.v1 import knowledge_pb2
-from pydantic import Field
+from pydantic import Field, create_model
 
-from heddle_gateway.http.models import ListQuery, Model, Timestamp
+from heddle_gateway.http.models import DocumentedAs, ListQuery, Model
 from heddle_gateway.openai.chunking import to_strategy
 from heddle_gateway.openai.vector_store_files import AttachedFileId, document_of
 from heddle_gateway.openai.vector_stores import PAGE_HANDLINGS, PageHandling, VectorStoreId
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
+from heddle_gateway.transcoding.messages import writer
+from heddle_gateway.transcoding.schemas import described_as, response_model
 
 MAX_PARTS = 1_000_000_000
-_Number = Annotated[int | None, Field(description="Counted from 1; null without pages.")]
+_STATISTICS = knowledge_pb2.GetCollectionStatisticsResponse.DESCRIPTOR
+StatisticsJson = Annotated[dict[str, Any], described_as(_STATISTICS)]
+_PASSAGES = knowledge_pb2.ListPassagesResponse.DESCRIPTOR
+_PAGES = knowledge_pb2.ListPagesResponse.DESCRIPTOR
 routes = Routes("vector stores")
 
 
@@ -39,64 +45,6 @@ class PageListQuery(ListQuery):
     )
 
 
-class StoredPassage(Model):
-    """A passage of a document."""
-
-    id: str
-    document_id: str
-    text: str
-    page: _Number
-    position: int = Field(description="Its place in the document, counted from 0.")
-    start: int = Field(description="Where it begins in the document, in characters.")
-    end: int = Field(description="Where it ends, exclusive.")
-    headings: list[str] = Field(description="The headings above it, outermost first.")
-    metadata: dict[str, str]
-    has_picture: bool = Field(description="Whether there is a picture of its page.")
-
-
-class PassagePage(Model):
-    """Some passages of a document, in their order."""
-
-    object: Literal["list"] = "list"
-    data: list[StoredPassage]
-    total: int = Field(description="The number of passages of the document.")
-    next_page_token: str = Field(description="Empty on the last page.")
-
-
-class StoredPage(Model):
-    """A page of a document."""
-
-    number: int = Field(description="Counted from 1.")
-    text: str = Field(
-        description="At most 16,000 characters: what was recognised on the page, otherwise its "
-        "passages."
-    )
-    has_image: bool = Field(description="Whether `…/pages/{page}` returns a picture of it.")
-    passages: int = Field(description="The number of its passages.")
-
-
-class PageList(Model):
-    """Some pages of a document, in their order."""
-
-    object: Literal["list"] = "list"
-    document_id: str
-    data: list[StoredPage]
-    total: int = Field(description="The number of pages of the document.")
-    next_page_token: str = Field(description="Empty on the last page.")
-
-
-class Statistics(Model):
-    """Counts of a vector store."""
-
-    documents: int
-    passages: int
-    pages: int = Field(description="Pages that have a picture.")
-    document_bytes: int = Field(description="Bytes of the documents.")
-    stored_bytes: int = Field(description="Bytes on disk, 0 if unknown.")
-    documents_by_media_type: dict[str, int]
-    last_ingested: Timestamp
-
-
 class Options(Model):
     """What a new vector store can be created with."""
 
@@ -106,6 +54,13 @@ class Options(Model):
     )
     page_handlings: list[PageHandling]
     chunking_strategy: dict[str, object] = Field(description="How files are split by default.")
+
+
+@cache
+def _page_list() -> type[Model]:
+    """Return the model that describes a list of pages."""
+    base = response_model(_PAGES)
+    return create_model("PageList", __base__=base, __doc__=base.__doc__, document_id=(str, ...))
 
 
 @routes.get("/v1/vector_store_options")
@@ -122,25 +77,19 @@ async def options(api: Call) -> Options:
 
 
 @routes.get("/v1/vector_stores/{id}/statistics", errors=(400, 404))
-async def statistics(api: Call, id_: VectorStoreId) -> Statistics:
+async def statistics(
+    api: Call, id_: VectorStoreId
+) -> Annotated[dict[str, Any], described_as(_STATISTICS)]:
     """Count what a vector store holds."""
     request = knowledge_pb2.GetCollectionStatisticsRequest(collection=id_)
     counts = await call(api.services.knowledge.GetCollectionStatistics, request)
-    return Statistics(
-        documents=counts.document_count,
-        passages=counts.passage_count,
-        pages=counts.page_count,
-        document_bytes=counts.document_bytes,
-        stored_bytes=counts.stored_bytes,
-        documents_by_media_type=dict(counts.documents_by_media_type),
-        last_ingested=counts.last_ingest_time.seconds,
-    )
+    return writer(_STATISTICS)(counts)
 
 
 @routes.get("/v1/vector_stores/{id}/files/{file}/passages", errors=(400, 404))
 async def passages(
     api: Call, id_: VectorStoreId, file: AttachedFileId, query: PassageQuery
-) -> PassagePage:
+) -> Annotated[dict[str, Any], described_as(_PASSAGES)]:
     """List the passages of a file as they were split, for those who may search its store.
 
     All pages of a list are of one version of the file; if it changes meanwhile, the next page is
@@ -154,17 +103,13 @@ async def passages(
         first_ordinal=query.first,
     )
     response = await call(api.services.knowledge.ListPassages, request)
-    return PassagePage(
-        data=[_passage(each) for each in response.passages],
-        total=response.passage_count,
-        next_page_token=response.next_page_token,
-    )
+    return writer(_PASSAGES)(response)
 
 
 @routes.get("/v1/vector_stores/{id}/files/{file}/pages", errors=(400, 404))
 async def pages(
     api: Call, id_: VectorStoreId, file: AttachedFileId, query: PageListQuery
-) -> PageList:
+) -> Annotated[dict[str, Any], DocumentedAs(factory=_page_list)]:
     """List the pages of a file, for those who may search its store; none if it has no pages.
 
     `…/pages/{page}` with `document_id` as the file returns the picture of a page.
@@ -180,30 +125,4 @@ async def pages(
         first_page=query.first,
     )
     response = await call(api.services.knowledge.ListPages, request)
-    data = [
-        StoredPage(
-            number=each.page,
-            text=each.text,
-            has_image=each.has_picture,
-            passages=each.passage_count,
-        )
-        for each in response.pages
-    ]
-    return PageList(
-        document_id=document.id,
-        data=data,
-        total=response.page_count,
-        next_page_token=response.next_page_token,
-    )
-
-
-def _passage(passage: knowledge_pb2.Passage) -> StoredPassage:
-    return StoredPassage.of(
-        passage,
-        page=passage.page or None,
-        position=passage.ordinal,
-        start=passage.start_offset,
-        end=passage.end_offset,
-        headings=list(passage.headings),
-        metadata=dict(passage.metadata),
-    )
+    return {**writer(_PAGES)(response), "document_id": document.id}

@@ -254,7 +254,7 @@ def _output_type(part: Member) -> Any:  # noqa: ANN401 - any type
         type_ = _scalar(value)
         type_ = str if type_ is Text else Annotated[type_, _bounds(value)]
     type_ = _collected(part, type_)
-    nullable = _may_be_null(part) and not part.options.sparse
+    nullable = _may_be_null(part) and not (part.options.sparse or part.options.required)
     return type_ | None if nullable and not part.field.is_repeated else type_
 
 

@@ -209,7 +209,9 @@ class Member(_message.Message):
     described_by: _builtins.str
     """The full name of the message that describes JSON text. The service checks it."""
     required: _builtins.bool
-    """Whether a request must have the member, although the service can do without."""
+    """Whether a request must have the member, although the service can do without. In a response the
+    member is never null.
+    """
     sparse: _builtins.bool
     """Whether a response lacks the member if the field is not set."""
     max_items: _builtins.int
