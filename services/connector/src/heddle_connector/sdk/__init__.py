@@ -4,6 +4,10 @@ A connector is one file: a class with two methods and the decorator `connector`.
 the folder `HEDDLE_CONNECTOR_PLUGINS_DIR`, or name it in the entry-point group `heddle.connectors`
 of a distribution. `heddle_connector.sdk.testing` tests it.
 
+For a provider over HTTP, `HttpConnector` needs only the request and a reader of the answer, and
+`KeyedConnector` adds the key and the list of models. `connectors/ollama.py` and
+`connectors/openai.py` are examples.
+
 Organisations use a connector only if it says how: it marks the settings that each organisation
 supplies for itself with `FromOrganization`, or is `for_all_organizations` if it needs no provider's
 account. Otherwise only assistants of the operator's own organisation use it.
