@@ -2,20 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 
 _SECONDS = 30.0
 _QUIET_SECONDS = 0.3
 
 
-async def until(holds: Callable[[], object], seconds: float = _SECONDS) -> None:
-    """Wait until `holds` returns something true.
+async def until(holds: Callable[[], object | Awaitable[object]], seconds: float = _SECONDS) -> None:
+    """Wait until `holds`, a function or a coroutine function, returns something true.
 
     Raises:
         AssertionError: It did not within `seconds`.
     """
     end = time.monotonic() + seconds
-    while not holds():
+    while not await _result(holds()):
         assert time.monotonic() < end, f"what was waited for did not come in {seconds} seconds"
         await asyncio.sleep(0.005)
 
@@ -34,3 +35,7 @@ async def settled(count: Callable[[], int], seconds: float = _SECONDS) -> int:
         if (current := count()) != value:
             value, since = current, time.monotonic()
     return value
+
+
+async def _result(value: object) -> object:
+    return await value if isawaitable(value) else value
