@@ -7,16 +7,16 @@ import argparse
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from heddle_knowledge.embedders.embedding import DIMENSION, Vectors, unit
+from heddle_knowledge.pages.collection_pages import CollectionPages
 from heddle_knowledge.pages.models import PageModelInfo
-from heddle_knowledge.pages.opening import open_pages
-from heddle_knowledge.pages.places import CollectionPages
+from heddle_knowledge.pages.page_place import open_pages
 from heddle_knowledge.pages.ranking import rank
 from heddle_knowledge.pages.shapes import DrawnPage
 
@@ -45,37 +45,42 @@ class Content:
         return unit(self._noise.normal(size=(count, DIMENSION)).astype(np.float32))
 
 
-def fill(pages: CollectionPages, count: int) -> None:
+async def fill(pages: CollectionPages, count: int) -> None:
     """Store pages."""
     content = Content(1)
-    pages.expect(_DOCUMENT, "1", count)
+    await pages.expect(_DOCUMENT, "1", count)
     for number in range(1, count + 1):
         page = DrawnPage(number, b"", content.text(_WORDS_OF_PAGE))
         vectors = content.vectors(_VECTORS_OF_PAGE).astype(np.float16)
-        pages.add(_DOCUMENT, [page], [vectors])
-    pages.finish(_DOCUMENT)
+        await pages.add(_DOCUMENT, [page], [vectors])
+    await pages.finish(_DOCUMENT)
 
 
-def milliseconds(work: Callable[[], object]) -> float:
+async def milliseconds(work: Awaitable[object]) -> float:
     """Return how long work takes."""
     begin = time.perf_counter()
-    work()
+    await work
     return (time.perf_counter() - begin) * 1_000
 
 
-def measure(pages: CollectionPages) -> tuple[dict[str, float], list[list[int]]]:
+async def measure(pages: CollectionPages) -> tuple[dict[str, float], list[list[int]]]:
     """Return the medians of the parts of a search in milliseconds, and the pages in their order."""
     content, orders = Content(2), []
     times: dict[str, list[float]] = {"by words": [], "by meaning": [], "whole": []}
     for _ in range(_QUESTIONS):
         query = content.text(_WORDS_OF_QUESTION)
         vectors = content.vectors(_VECTORS_OF_QUESTION)
-        times["by words"].append(milliseconds(lambda: pages.matching(query, 200)))  # noqa: B023 - at once
-        times["by meaning"].append(milliseconds(lambda: pages.nearest(vectors[0], 50)))  # noqa: B023
-        times["whole"].append(milliseconds(lambda: rank(pages, query, vectors, _MODEL)))  # noqa: B023
-        ranked = rank(pages, query, vectors, _MODEL)
+        times["by words"].append(await milliseconds(_by_words(pages, query)))
+        times["by meaning"].append(await milliseconds(pages.search.nearest(vectors[0], 50)))
+        ranking = rank(pages.search, query, vectors, _MODEL)
+        times["whole"].append(await milliseconds(ranking))
+        ranked = await rank(pages.search, query, vectors, _MODEL)
         orders.append([page.stored.page for page in ranked])
     return {part: median(each) for part, each in times.items()}, orders
+
+
+async def _by_words(pages: CollectionPages, query: str) -> None:
+    await pages.search.matching(await pages.search.question(query), 200)
 
 
 async def main() -> None:
@@ -89,12 +94,12 @@ async def main() -> None:
         for name, address in (("folder", ""), ("PostgreSQL", options.database)):
             async with open_pages(address, Path(folder)) as place:
                 pages = place.of(_COLLECTION)
-                await asyncio.to_thread(fill, pages, options.pages)
-                medians, order = await asyncio.to_thread(measure, pages)
+                await fill(pages, options.pages)
+                medians, order = await measure(pages)
                 orders.append(order)
                 parts = ", ".join(f"{part} {value:.0f} ms" for part, value in medians.items())
                 print(f"{name}: {parts}")
-                await asyncio.to_thread(place.drop, _COLLECTION)
+                await place.drop(_COLLECTION)
     same = sum(one == other for one, other in zip(*orders, strict=True))
     print(f"{same} of {_QUESTIONS} questions have the same pages in the same order")
 

@@ -1,25 +1,21 @@
 """The places of pages: a folder, and a database with and without an object store."""
 
-import asyncio
 import secrets
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
-from typing import Any, TypeVar
 
 import pytest
 from assistants.postgres import Postgres, postgres
-from heddle_knowledge.pages.opening import open_pages
-from heddle_knowledge.pages.places import CollectionPages, PagePlace
+from heddle_knowledge.pages.collection_pages import CollectionPages
+from heddle_knowledge.pages.page_place import PagePlace, open_pages
 from heddle_runtime.storage.object_store import ObjectStore
 from s3_server import BUCKET, S3Server, object_server
 
 __all__ = ["object_server", "vector_server"]
 PLACES = ("folder", "database", "objects")
 COLLECTION = "1" * 32
-ResultT = TypeVar("ResultT")
 
 
 @pytest.fixture(scope="session")
@@ -50,24 +46,9 @@ class Address:
         """The keys of all objects."""
         return self.server.keys(self.prefix) if self.server else []
 
-    @contextmanager
-    def opened(self) -> Iterator[PagePlace]:
-        """Open it with an event loop in a thread, as a process of its own does."""
-        loop = asyncio.new_event_loop()
-        running = Thread(target=loop.run_forever)
-        running.start()
-        pages = open_pages(self.place, self.folder, self.objects)
-        try:
-            yield _done(pages.__aenter__(), loop)
-        finally:
-            _done(pages.__aexit__(None, None, None), loop)
-            loop.call_soon_threadsafe(loop.stop)
-            running.join()
-            loop.close()
-
-
-def _done(work: Coroutine[Any, Any, ResultT], loop: asyncio.AbstractEventLoop) -> ResultT:
-    return asyncio.run_coroutine_threadsafe(work, loop).result()
+    def opened(self) -> AbstractAsyncContextManager[PagePlace]:
+        """Open it, as a process of its own does."""
+        return open_pages(self.place, self.folder, self.objects)
 
 
 @pytest.fixture(params=PLACES)
@@ -86,9 +67,9 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]
 
 
 @pytest.fixture
-def page_place(address: Address) -> Iterator[PagePlace]:
+async def page_place(address: Address) -> AsyncIterator[PagePlace]:
     """The place, open."""
-    with address.opened() as opened:
+    async with address.opened() as opened:
         yield opened
 
 

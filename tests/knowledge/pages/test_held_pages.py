@@ -7,9 +7,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from heddle_knowledge.pages.database_pages import DatabasePages
-from heddle_knowledge.pages.opening import open_pages
-from heddle_knowledge.pages.places import PagePlace
+from heddle_knowledge.pages.page_place import PagePlace
 from heddle_knowledge.pages.shapes import DrawnPage
 from knowledge.pages.conftest import COLLECTION, Address
 from runtime.ports import free_port
@@ -23,15 +21,14 @@ AT_ONCE = timedelta(seconds=-10)
 
 async def opened(address: Address, stack: AsyncExitStack) -> PagePlace:
     """Open the place as one more replica."""
-    pages = open_pages(address.place, address.folder, address.objects)
-    return await stack.enter_async_context(pages)
+    return await stack.enter_async_context(address.opened())
 
 
-def put(place: PagePlace) -> None:
+async def put(place: PagePlace) -> None:
     """Store a document of one page."""
     pages = place.of(COLLECTION)
-    pages.expect(LOOM, "1", 1)
-    pages.add(LOOM, [DrawnPage(1, b"A picture.")], [np.empty((0, 0), np.float16)])
+    await pages.expect(LOOM, "1", 1)
+    await pages.add(LOOM, [DrawnPage(1, b"A picture.")], [np.empty((0, 0), np.float16)])
 
 
 async def is_gone() -> bool:
@@ -49,13 +46,13 @@ async def test_pages_of_a_document_that_another_replica_ingests_are_not_deleted(
     async with AsyncExitStack() as stack:
         one, other = await opened(address, stack), await opened(address, stack)
         async with one.holding(COLLECTION, LOOM):
-            await asyncio.to_thread(put, one)
+            await put(one)
             await other.forget_unheld(COLLECTION, LOOM, is_gone)
-            assert await asyncio.to_thread(other.of(COLLECTION).numbers, LOOM) == [1]
+            assert await other.of(COLLECTION).numbers(LOOM) == [1]
         await other.forget_unheld(COLLECTION, LOOM, is_there)
-        assert await asyncio.to_thread(other.of(COLLECTION).numbers, LOOM) == [1]
+        assert await other.of(COLLECTION).numbers(LOOM) == [1]
         await other.forget_unheld(COLLECTION, LOOM, is_gone)
-        assert await asyncio.to_thread(one.of(COLLECTION).documents) == {}
+        assert await one.of(COLLECTION).documents() == {}
     assert address.keys == []
 
 
@@ -66,7 +63,7 @@ async def test_two_replicas_that_ingest_the_same_document_take_turns(address: Ad
     async def ingest(place: PagePlace) -> None:
         async with place.holding(COLLECTION, LOOM):
             turns.append("begins")
-            await asyncio.to_thread(put, place)
+            await put(place)
             turns.append("ends")
 
     async with AsyncExitStack() as stack:
@@ -80,16 +77,15 @@ async def test_two_replicas_that_ingest_the_same_document_take_turns(address: Ad
 async def test_a_sweep_deletes_only_old_objects_that_no_page_has(address: Address) -> None:
     async with AsyncExitStack() as stack:
         place = await opened(address, stack)
-        assert isinstance(place, DatabasePages)
-        await asyncio.to_thread(put, place)
+        await put(place)
         (stored,) = address.keys
         assert address.objects
         key = f"pages/{COLLECTION}/{LOOM}/1-broken"
         await asyncio.to_thread(address.objects.put, key, b"Off.")
 
-        await asyncio.to_thread(place.sweep)
+        await place.sweep()
         assert len(address.keys) == 2
-        await asyncio.to_thread(place.sweep, AT_ONCE)
+        await place.sweep(AT_ONCE)
         assert address.keys == [stored]
 
 
@@ -100,10 +96,9 @@ async def test_pages_are_deleted_while_the_object_store_is_away_and_their_pictur
     away = replace(address, server=S3Server(f"http://127.0.0.1:{free_port()}"))
     async with AsyncExitStack() as stack:
         place, blind = await opened(address, stack), await opened(away, stack)
-        assert isinstance(place, DatabasePages)
-        await asyncio.to_thread(put, place)
-        await asyncio.to_thread(blind.drop, COLLECTION)
-        assert await asyncio.to_thread(place.of(COLLECTION).documents) == {}
+        await put(place)
+        await blind.drop(COLLECTION)
+        assert await place.of(COLLECTION).documents() == {}
         assert len(address.keys) == 1
-        await asyncio.to_thread(place.sweep, AT_ONCE)
+        await place.sweep(AT_ONCE)
     assert address.keys == []

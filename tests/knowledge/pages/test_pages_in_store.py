@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-from asyncio import to_thread
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -18,12 +17,13 @@ from heddle_knowledge.errors import (
     UnsuitableCollectionError,
 )
 from heddle_knowledge.pages.models import OcrPageModel, PageModelInfo
-from heddle_knowledge.pages.opening import open_pages
+from heddle_knowledge.pages.page_place import PagePlace
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.store import KnowledgeStore, open_store
 from knowledge.pages.conftest import Address
 from knowledge.pages.pdfs import pdf, scan
+from patience import until
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
@@ -50,7 +50,7 @@ async def stored_at(address: Address, **more: Any) -> AsyncGenerator[KnowledgeSt
     """Open a store whose pages are at an address."""
     place = address.place or address.folder.parent
     async with (
-        open_pages(address.place, address.folder, address.objects) as pages,
+        address.opened() as pages,
         open_store(place, HashingEmbedder(), pages=pages, **more) as opened,
     ):
         yield opened
@@ -121,20 +121,26 @@ async def test_pages_go_with_their_document_and_their_collection(
     await put(store, looms, GUIDE)
     await put(store, looms, pdf("Another version."))
     await store.tidy(looms.id)
-    kept = await store.documents.get(looms.id, "a.pdf")
-    with address.opened() as pages:
-        assert list(await to_thread(pages.of(looms.id).documents)) == [kept.sha256]
+    current = await store.documents.get(looms.id, "a.pdf")
+    async with address.opened() as pages:
+        assert list(await pages.of(looms.id).documents()) == [current.sha256]
         assert len(address.keys) == bool(address.server)
 
         await store.documents.delete(looms.id, "a.pdf")
         await store.tidy(looms.id)
-        assert await to_thread(pages.of(looms.id).documents) == {}
+        assert await pages.of(looms.id).documents() == {}
         assert address.keys == []
         await put(store, looms, GUIDE)
         await store.collections.delete("looms")
-        assert await to_thread(pages.collections) == set()
+        assert await pages.collections() == set()
     assert address.keys == []
-    assert address.place or list(address.folder.iterdir()) == []
+    await store.purge()
+    files = [file.read_bytes() for file in address.folder.rglob("*") if file.is_file()]
+    assert not any(b"WEBP" in each or current.sha256.encode() in each for each in files)
+
+
+async def _is_alone(collection: str, pages: PagePlace) -> bool:
+    return await pages.collections() == {collection}
 
 
 @EVERYWHERE
@@ -143,14 +149,13 @@ async def test_pages_of_a_collection_that_a_crash_left_are_swept(
 ) -> None:
     looms = await store.collections.create("looms")
     await put(store, looms, GUIDE)
-    with address.opened() as pages:
+    async with address.opened() as pages:
         gone = pages.of("0" * 32)
         words = [np.empty((0, 0), np.float16)]
-        await to_thread(gone.expect, "a" * 64, "maker", 1)
-        await to_thread(gone.add, "a" * 64, [DrawnPage(1, b"A picture.")], words)
-        async with stored_at(address), asyncio.timeout(30):
-            while await to_thread(pages.collections) != {looms.id}:
-                await asyncio.sleep(0.02)
+        await gone.expect("a" * 64, "maker", 1)
+        await gone.add("a" * 64, [DrawnPage(1, b"A picture.")], words)
+        async with stored_at(address):
+            await until(lambda: _is_alone(looms.id, pages))
     assert all(looms.id in key for key in address.keys)
     assert (await store.pages.picture(looms.id, "a.pdf", 1)).data
 

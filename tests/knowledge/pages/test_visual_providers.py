@@ -13,7 +13,7 @@ from heddle_knowledge.models.interpreters import PageText, TextInterpreter, Visi
 from heddle_knowledge.models.multivectors import RemotePageModel, Shape
 from heddle_knowledge.models.server import ModelServer
 from heddle_knowledge.pages.models import OcrPageModel
-from heddle_knowledge.pages.page_database import PageDatabase
+from heddle_knowledge.pages.page_place import open_pages
 from heddle_knowledge.pages.ranking import rank
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.shapes import DrawnPage
@@ -62,11 +62,12 @@ async def test_pages_are_found_by_what_is_seen_on_them(
 
     assert [found.shape for found in vectors] == [(3, DIMENSION), (3, DIMENSION), (0, DIMENSION)]
     assert np.allclose(np.linalg.norm(asked, axis=1), 1)
-    page_database = PageDatabase(tmp_path / "1.pages")
-    page_database.expect("a", "1", 3)
-    page_database.add("a", pages, vectors)
-    found = rank(page_database, "dark dark", asked, eyes.info())
-    assert [(page.stored.page, page.score) for page in found] == [(2, 1.0), (1, 0.0)]
+    async with open_pages("", tmp_path) as place:
+        stored = place.of("1")
+        await stored.expect("a", "1", 3)
+        await stored.add("a", pages, vectors)
+        ranking = await rank(stored.search, "dark dark", asked, eyes.info())
+    assert [(page.stored.page, page.score) for page in ranking] == [(2, 1.0), (1, 0.0)]
     assert (eyes.info().name, eyes.info().visual) == ("eyes-v4", True)
 
 

@@ -3,14 +3,13 @@
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_knowledge.pages.database_pages import DatabasePages
+from heddle_knowledge.pages.page_place import open_pages
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.object_store import ObjectStore
@@ -147,6 +146,6 @@ async def test_pages_that_a_killed_replica_has_begun_are_completed_by_the_other_
     await pair.second.ingest("a.pdf", long)
     assert await pair.second.picture("a.pdf", count)
     objects = ObjectStore(f"s3://{BUCKET}/{pair.prefix}", pair.server.options)
-    async with aclosing(DatabasePages(pair.database, objects)) as pages:
-        await asyncio.to_thread(pages.sweep, timedelta(seconds=-10))
+    async with open_pages(pair.database, Path(), objects) as pages:
+        await pages.sweep(timedelta(seconds=-10))
     assert len(pair.keys) == count

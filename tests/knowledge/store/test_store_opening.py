@@ -13,7 +13,7 @@ from heddle_knowledge.errors import (
     KnowledgeError,
     StorageError,
 )
-from heddle_knowledge.pages.folder_pages import FolderPages
+from heddle_knowledge.pages.page_place import open_pages
 from heddle_knowledge.store import KnowledgeStore, open_store
 from knowledge.store.places import Place
 from knowledge.store.putting import contents, long_text, put, tables_in
@@ -122,8 +122,10 @@ async def test_every_error_is_a_knowledge_error_without_paths(
 async def test_folders_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     here = Path("store")
-    pages = FolderPages(here / "pages")
-    async with open_store(here, HashingEmbedder(), pages=pages, graphs=here / "graphs") as store:
+    async with (
+        open_pages("", here / "pages") as pages,
+        open_store(here, HashingEmbedder(), pages=pages, graphs=here / "graphs") as store,
+    ):
         await store.collections.create("docs")
         await put(store, "a.txt", "weft and warp")
         assert (await store.documents.get("docs", "a.txt")).pages == 0

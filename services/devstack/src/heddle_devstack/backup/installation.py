@@ -16,7 +16,7 @@ import msgspec
 from heddle_assistants.database.schema import SCHEMA
 from heddle_knowledge.backup import file_rows, graph_rows, page_rows
 from heddle_knowledge.backup.collection_rows import open_collection_rows, record
-from heddle_knowledge.pages.opening import open_pages
+from heddle_knowledge.pages.page_place import open_pages
 from heddle_knowledge.uploads.stores import FileStores, open_file_stores
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.storage.database import table_rows

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from heddle_assistants.database.schema import SCHEMA
 from heddle_knowledge.backup import collection_rows, file_rows, graph_rows, page_rows
-from heddle_knowledge.pages.opening import open_pages
+from heddle_knowledge.pages.page_place import open_pages
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.storage.database import table_rows
 from heddle_runtime.storage.database.engine import Database, open_database

@@ -12,11 +12,12 @@ from sqlalchemy import Table, delete, select
 
 from heddle_knowledge.backup.rows import Row
 from heddle_knowledge.database.schema import (
-    SCHEMA,
     attached_files,
     audit_outbox,
     audit_recorder,
+    deleted_uploads,
     file_batches,
+    leases,
     uploads,
 )
 from heddle_knowledge.uploads.stores import FileStores
@@ -83,7 +84,7 @@ async def clear(stores: FileStores) -> None:
     """Remove all. Objects without a row are swept by the service."""
     if stores.database.exists():
         async with stores.database.writing() as connection:
-            for table in SCHEMA.tables:
+            for table in (*OUTBOX, *ATTACHED, uploads, deleted_uploads, leases):
                 await connection.execute(delete(table))
 
 

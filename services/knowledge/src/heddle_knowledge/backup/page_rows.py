@@ -1,6 +1,5 @@
 """Pages of documents with their pictures."""
 
-import asyncio
 import base64
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
@@ -9,26 +8,26 @@ import msgspec
 
 from heddle_knowledge.backup.rows import Row
 from heddle_knowledge.pages.encoding import read_words, written_words
-from heddle_knowledge.pages.places import PagePlace
+from heddle_knowledge.pages.page_place import PagePlace
 from heddle_knowledge.pages.shapes import DrawnPage, Figure, WholePage
 
 
 async def rows(place: PagePlace) -> AsyncIterator[dict[str, Any]]:
     """Yield the pages of all collections, and after those of a document what is known of it."""
-    for collection in sorted(await asyncio.to_thread(place.collections)):
+    for collection in sorted(await place.collections()):
         pages = place.of(collection)
-        documents = await asyncio.to_thread(pages.documents)
+        documents = await pages.documents()
         for sha256, document in sorted(documents.items()):
             same: dict[str, Any] = {"collection": collection, "sha256": sha256}
             same |= {"maker": document.maker, "pages": document.pages}
             deleted = False
-            for number in await asyncio.to_thread(pages.numbers, sha256):
-                page = await asyncio.to_thread(pages.whole_page, sha256, number)
+            for number in await pages.numbers(sha256):
+                page = await pages.whole_page(sha256, number)
                 if page is None:
                     deleted = True
                 else:
                     yield same | _written(page)
-            yield same | {"whole": bool(document.whole) and not deleted}
+            yield same | {"whole": document.whole and not deleted}
 
 
 async def add(place: PagePlace, incoming: AsyncIterable[Row]) -> None:
@@ -38,18 +37,18 @@ async def add(place: PagePlace, incoming: AsyncIterable[Row]) -> None:
         pages, sha256 = place.of(row["collection"]), row["sha256"]
         if expected != (row["collection"], sha256):
             expected = row["collection"], sha256
-            await asyncio.to_thread(pages.expect, sha256, row["maker"], row["pages"])
+            await pages.expect(sha256, row["maker"], row["pages"])
         if "drawn" in row:
             page = _read(row)
-            await asyncio.to_thread(pages.add, sha256, [page.drawn], [page.words])
+            await pages.add(sha256, [page.drawn], [page.words])
         elif row["whole"]:
-            await asyncio.to_thread(pages.finish, sha256)
+            await pages.finish(sha256)
 
 
 async def clear(place: PagePlace) -> None:
     """Remove all pages."""
-    for collection in await asyncio.to_thread(place.collections):
-        await asyncio.to_thread(place.drop, collection)
+    for collection in await place.collections():
+        await place.drop(collection)
 
 
 def _written(page: WholePage) -> dict[str, Any]:

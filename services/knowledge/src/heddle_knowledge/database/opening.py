@@ -1,9 +1,10 @@
 """Opens the tables at first need: in PostgreSQL if the collections are there, otherwise a file."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from heddle_runtime.errors import StorageError, UnavailableError
@@ -11,6 +12,7 @@ from heddle_runtime.storage.database.engine import Database, open_database
 from heddle_runtime.storage.database.failures import UnusableDatabaseError
 from heddle_runtime.storage.database.upgrading import upgrade
 from heddle_runtime.storage.failures import storage_error
+from sqlalchemy import Row, Select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -28,10 +30,16 @@ class KnowledgeDatabase:
     All methods raise `StorageError` if the database cannot be reached or refuses.
     """
 
-    def __init__(self, place: str, folder: Path) -> None:
-        """Take the place of collections, see `engines.address`, and the folder of the service."""
+    def __init__(self, place: str, folder: Path, file: str = FILE) -> None:
+        """Prepare.
+
+        Args:
+            place: Where the collections are; see `engines.address`.
+            folder: For the file, unless the collections are in PostgreSQL.
+            file: Its name.
+        """
         self.shared = is_database(place)
-        self._path = folder.absolute() / FILE
+        self._path = folder.absolute() / file
         self._url = place if self.shared else f"sqlite:///{quote(str(self._path))}"
         self._opening = asyncio.Lock()
         self._database: Database | None = None
@@ -54,6 +62,13 @@ class KnowledgeDatabase:
         with _translated():
             async with (await self._opened()).writing() as connection:
                 yield connection
+
+    async def rows(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Return the rows of a query; none, and no file, before anything was written."""
+        if not self.exists():
+            return []
+        async with self.reading() as connection:
+            return (await connection.execute(query)).all()
 
     async def clean_up(self) -> None:
         """Leave nothing of deleted rows in files, those of collections in PostgreSQL included."""

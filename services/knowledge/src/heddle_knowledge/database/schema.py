@@ -7,7 +7,23 @@ from pathlib import Path
 
 from heddle_runtime.storage.database.columns import Amount, Identifier, Seconds
 from heddle_runtime.storage.database.schema import Schema, new_metadata
-from sqlalchemy import Boolean, Column, Identity, Index, Integer, LargeBinary, Table, Text, false
+from sqlalchemy import (
+    DDL,
+    Boolean,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    event,
+    false,
+)
 
 metadata = new_metadata()
 
@@ -102,5 +118,65 @@ audit_outbox = Table(
 )
 """Events for the audit log. The log expects numbers that rise. Ids are drawn before a transaction
 ends, so a smaller one may appear after a larger one was sent; numbers are given later."""
+
+paged_documents = Table(
+    "paged_documents",
+    metadata,
+    _text("collection", key=True),
+    _text("sha256", key=True),
+    _text("maker"),
+    Column("pages", Integer, nullable=False),
+    Column("whole", Boolean, nullable=False, server_default=false()),
+)
+"""Documents that have pages, or are to have. `maker` is what their pages depend on besides."""
+
+pages = Table(
+    "pages",
+    metadata,
+    Column("id", Identifier, Identity(always=False), primary_key=True),
+    _text("collection"),
+    _text("sha256"),
+    Column("page", Integer, nullable=False),
+    Column("size", Integer, nullable=False),
+    # Before what is large, so that reading all of them touches little else.
+    Column("summary", LargeBinary),
+    _text("text"),
+    _text("figures"),
+    Column("scanned", Boolean, nullable=False),
+    _text("picture_sha256"),
+    Column("words", LargeBinary, nullable=False),
+    Column("picture", LargeBinary),
+    Column("object_key", Text, unique=True),
+    UniqueConstraint("collection", "sha256", "page"),
+    ForeignKeyConstraint(
+        ["collection", "sha256"], ["paged_documents.collection", "paged_documents.sha256"]
+    ),
+    Index(None, "collection", "id", "size"),
+    sqlite_autoincrement=True,
+)
+"""Pages, counted from 1 in a document. `size` is the number of tokens of the text, `summary` the
+mean of `words`: float16 vectors. The bytes are in `picture`, or an object has them."""
+event.listen(
+    pages,
+    "after_create",
+    DDL(  # type: ignore[no-untyped-call] # of SQLAlchemy
+        "ALTER TABLE pages ALTER COLUMN summary SET STORAGE MAIN, "
+        "ALTER COLUMN words SET STORAGE EXTERNAL, ALTER COLUMN picture SET STORAGE EXTERNAL"
+    ).execute_if(dialect="postgresql"),
+)
+
+page_words = Table(
+    "page_words",
+    metadata,
+    _text("collection"),
+    _text("word"),
+    Column("page", Identifier, ForeignKey(pages.c.id, ondelete="CASCADE"), nullable=False),
+    Column("times", Integer, nullable=False),
+    Column("size", Integer, nullable=False),
+    PrimaryKeyConstraint("collection", "word", "page", postgresql_include=["times", "size"]),
+    Index(None, "page"),
+    sqlite_with_rowid=False,
+)
+"""The tokens of each page, how often it has them, and its size: what BM25 reads."""
 
 SCHEMA = Schema(metadata, Path(__file__).with_name("revisions") / "versions")

@@ -57,22 +57,6 @@ def writing(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
         files.check()  # before the connection closes, which removes the log of SQLite
 
 
-@contextmanager
-def snapshot(path: Path, table: str) -> Iterator[sqlite3.Connection | None]:
-    """Yield a connection that sees one moment; None if the file or its table does not exist.
-
-    Raises:
-        sqlite3.Error: The file cannot be read.
-    """
-    if not path.exists():
-        yield None
-        return
-    with closing(_connect(path, "rw")) as database:
-        database.execute("BEGIN")
-        tables = database.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchall()
-        yield database if tables else None
-
-
 def _prepare(database: sqlite3.Connection, schema: str) -> None:
     """Create the tables. SQLite does not wait for others that change the mode of a new file."""
     end = time.monotonic() + _WAIT_SECONDS
@@ -98,10 +82,6 @@ def vacuum(path: Path) -> None:
     if not path.exists():
         return
     with closing(_connect(path, "rw")) as database:
-        indexes = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts5%'"
-        for (name,) in database.execute(indexes).fetchall():
-            # Words of deleted rows stay in an index until its parts are merged.
-            database.execute(f"INSERT INTO {name} ({name}) VALUES ('optimize')")  # noqa: S608 - a name of the schema
         database.execute("VACUUM")
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

@@ -1,8 +1,7 @@
 """The pages of all collections of a store: made at ingestion, shown, searched, and put away."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
-from typing import TypeVar
+from contextlib import AbstractAsyncContextManager
 
 import numpy as np
 
@@ -13,19 +12,18 @@ from heddle_knowledge.errors import (
     StorageError,
     UnsuitableCollectionError,
 )
+from heddle_knowledge.pages.collection_pages import CollectionPages
 from heddle_knowledge.pages.models import PageModel
 from heddle_knowledge.pages.packages import installed
-from heddle_knowledge.pages.places import CollectionPages, PagePlace
+from heddle_knowledge.pages.page_place import PagePlace
 from heddle_knowledge.pages.ranking import rank
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.recognition import INSTALL
 from heddle_knowledge.pages.shapes import REVISION, RankedPage
-from heddle_knowledge.pages.threads import in_thread
 
 MAX_PAGES = 5_000
 """The maximum number of pages of a document to draw; reading refuses a PDF with more."""
 _PAGES_PER_REQUEST = 8
-ResultT = TypeVar("ResultT")
 
 
 class PageStore:
@@ -48,14 +46,12 @@ class PageStore:
                 f"Pages cannot be read here, so they cannot be searched. {INSTALL}"
             )
 
-    @asynccontextmanager
-    async def holding(self, collection: Record, sha256: str) -> AsyncGenerator[None]:
+    def holding(self, collection: Record, sha256: str) -> AbstractAsyncContextManager[None]:
         """Protect the pages of a document from removal while it is ingested.
 
         Two ingestions of the same content take turns, and the second finds all done.
         """
-        async with self._place.holding(collection.id, sha256):
-            yield
+        return self._place.holding(collection.id, sha256)
 
     async def bring(
         self, collection: Record, data: bytes, sha256: str
@@ -72,12 +68,12 @@ class PageStore:
         """
         pages_here = self._place.of(collection.id)
         maker = self._maker(collection)
-        if await in_thread(pages_here.is_whole, sha256, maker):
+        if await pages_here.is_whole(sha256, maker):
             return
         count = _pages_to_draw(await self._reader.count(data))
         if not count:
             return
-        missing = await in_thread(pages_here.expect, sha256, maker, count)
+        missing = await pages_here.expect(sha256, maker, count)
         if collection.page_handling == "text":
             missing = []
         search = collection.page_handling == "search"
@@ -92,19 +88,13 @@ class PageStore:
             else:
                 pages = await self._reader.draw(data, numbers)
                 words = [np.empty((0, 0), np.float16)] * len(pages)
-            await in_thread(pages_here.add, sha256, pages, words)
-        if not await in_thread(pages_here.finish, sha256):
+            await pages_here.add(sha256, pages, words)
+        if not await pages_here.finish(sha256):
             raise StorageError("The pages were put away while they came in. Ingest it again.")
 
-    async def read(
-        self, collection: Record, query: Callable[[CollectionPages], ResultT]
-    ) -> ResultT:
-        """Run a query over the pages of a collection in a thread, and return its result.
-
-        Raises:
-            StorageError: They cannot be read.
-        """
-        return await in_thread(query, self._place.of(collection.id))
+    def of(self, collection: Record) -> CollectionPages:
+        """Return the stored pages of a collection."""
+        return self._place.of(collection.id)
 
     async def search(
         self, collection: Record, query: str, only: Collection[str] | None = None
@@ -129,14 +119,14 @@ class PageStore:
         if not query.strip():
             return []
         pages_here = self._place.of(collection.id)
-        if others := await in_thread(pages_here.makers) - {self._maker(collection)}:
+        if others := await pages_here.makers() - {self._maker(collection)}:
             raise EmbedderMismatchError(
                 f"Pages of the collection {collection.name!r} were read by another model or "
                 f"version ({', '.join(sorted(others))}) than the one configured now "
                 f"({self._maker(collection)}). Configure the former, or ingest its documents again."
             )
         words = await self._model.embed_query(query)
-        return await in_thread(rank, pages_here, query, words, self._model.info(), only)
+        return await rank(pages_here.search, query, words, self._model.info(), only)
 
     @property
     def model(self) -> PageModel:
@@ -154,7 +144,7 @@ class PageStore:
                 pages were listed, and again while no ingestion can add a document, so that the
                 pages of new documents stay.
         """
-        pages = set(await in_thread(self._place.of(collection.id).documents))
+        pages = set(await self._place.of(collection.id).documents())
         gone = pages - set(await current()) if pages else pages
         for sha256 in gone:
 
@@ -165,7 +155,7 @@ class PageStore:
 
     async def drop(self, collection_id: str) -> None:
         """Delete all pages of a collection."""
-        await in_thread(self._place.drop, collection_id)
+        await self._place.drop(collection_id)
 
     async def sweep_collections(self, known: Callable[[], Awaitable[Collection[str]]]) -> None:
         """Delete the pages of collections that are gone, and what crashes left behind.
@@ -174,14 +164,14 @@ class PageStore:
             known: Tells the ids of the collections. Asked after the pages were listed, so that a
                 new collection is not taken for one that is gone.
         """
-        ids = await in_thread(self._place.collections)
+        ids = await self._place.collections()
         for gone in ids - set(await known()):
             await self.drop(gone)
-        await in_thread(self._place.sweep)
+        await self._place.sweep()
 
-    async def purge(self, collection_id: str) -> None:
-        """Leave nothing of deleted pages of a collection in files."""
-        await in_thread(self._place.purge, collection_id)
+    async def purge(self) -> None:
+        """Leave nothing of deleted pages in files."""
+        await self._place.purge()
 
     def _maker(self, collection: Record) -> str:
         """Return all that pages depend on besides the document."""

@@ -5,16 +5,17 @@ not depend on the other pages that a search finds, so scores of different questi
 docs/adr/0034 tells how it was chosen.
 """
 
+import asyncio
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from heddle_knowledge.embedders.embedding import Vectors, unit
 from heddle_knowledge.pages.maxsim import maxsim
 from heddle_knowledge.pages.models import PageModelInfo
-from heddle_knowledge.pages.places import CollectionPages
-from heddle_knowledge.pages.shapes import RankedPage
+from heddle_knowledge.pages.page_search import PageSearch
+from heddle_knowledge.pages.shapes import RankedPage, StoredPage
 
 _BY_WORDS = 50
 _BY_MEANING = 50
@@ -26,8 +27,8 @@ _CONTENTS = 0.5
 _LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
 
 
-def rank(
-    collection_pages: CollectionPages,
+async def rank(
+    search: PageSearch,
     query: str,
     words: Vectors,
     model: PageModelInfo,
@@ -36,23 +37,32 @@ def rank(
     """Return at most 100 pages, the best first.
 
     Args:
-        collection_pages: Where to look.
+        search: Where to look.
         query: The question.
         words: Its vectors, shape [any, dim].
         model: What made them, and those of the pages.
         only: The documents by their SHA-256; None for all.
     """
-    matching = collection_pages.matching(query, _SEEN, only)
+    question = await search.question(query)
+    matching = await search.matching(question, _SEEN, only)
     candidate_ids = set(list(matching)[:_BY_WORDS])
     if len(words):
         mean = unit(words.mean(axis=0))
-        candidate_ids.update(collection_pages.nearest(mean, _BY_MEANING, only))
-    pages = collection_pages.read(candidate_ids, model.dim)
+        candidate_ids.update(await search.nearest(mean, _BY_MEANING, only))
+    pages = await search.read(candidate_ids, model.dim)
     if not pages:
         return []
-    scores = np.maximum(maxsim(words, [page.words for page in pages]), 0.0)
+    by_id = None
     if not model.visual:
-        by_id = collection_pages.matched_words(query, [page.id for page in pages])
+        by_id = await search.matched_words(question, [page.id for page in pages])
+    return await asyncio.to_thread(_ranked, pages, words, by_id)
+
+
+def _ranked(
+    pages: Sequence[StoredPage], words: Vectors, by_id: Mapping[int, float] | None
+) -> list[RankedPage]:
+    scores = np.maximum(maxsim(words, [page.words for page in pages]), 0.0)
+    if by_id is not None:
         matched = np.array([by_id.get(page.id, 0.0) for page in pages], dtype=np.float32)
         blended = _INTERACTION * scores + (1 - _INTERACTION) * matched / (1 + matched)
         scores = blended * np.array([_worth(page.text) for page in pages], dtype=np.float32)

@@ -29,7 +29,7 @@ def words_of(question: str) -> list[str]:
 def tokens_of(texts: Sequence[str]) -> list[Counter[str]]:
     """Return the number of each token in each text, as FTS5 counts them in an index of the texts.
 
-    Databases without FTS5 so have the same words as those with it.
+    SQLite and PostgreSQL so have the same words.
     """
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(_CUT)

@@ -17,7 +17,7 @@ from heddle_knowledge.engines.address import is_database
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.embedders.embedding import Embedder
     from heddle_knowledge.pages.models import PageModel
-    from heddle_knowledge.pages.places import PagePlace
+    from heddle_knowledge.pages.page_place import PagePlace
     from heddle_knowledge.pages.reader import PageReader
     from heddle_knowledge.reading.parsing import ParserLimits
     from heddle_knowledge.searching.ranking import Reranker
@@ -168,7 +168,7 @@ class LazyStore:
     async def _open_pages(self) -> "PagePlace | None":
         if self._beside is None:
             return None
-        from heddle_knowledge.pages.opening import open_pages  # noqa: PLC0415 - loads numpy
+        from heddle_knowledge.pages.page_place import open_pages  # noqa: PLC0415 - loads numpy
 
         folder = self._beside.resolve() / "pages"
         pages = open_pages(str(self._storage.place), folder, self._objects)

@@ -99,9 +99,7 @@ class Documents:
                 drawing = self._context.pages.bring(handle.collection, data, sha256)
                 async for progress in await held.enter_async_context(aclosing(drawing)):
                     yield progress
-                scanned = await self._context.pages.read(
-                    handle.collection, lambda pages: pages.scanned(sha256)
-                )
+                scanned = await self._context.pages.of(handle.collection).scanned(sha256)
             events = ingestion.ingest(
                 handle,
                 source,

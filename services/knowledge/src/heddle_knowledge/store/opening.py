@@ -19,10 +19,9 @@ from heddle_knowledge.engines.interface import VERSION_SECONDS
 from heddle_knowledge.engines.maintenance import Maintenance
 from heddle_knowledge.errors import CollectionNotFoundError
 from heddle_knowledge.graph.opening import open_graphs
-from heddle_knowledge.pages.folder_pages import FolderPages
 from heddle_knowledge.pages.models import OcrPageModel, PageModel
+from heddle_knowledge.pages.page_place import PagePlace, open_pages
 from heddle_knowledge.pages.page_store import PageStore
-from heddle_knowledge.pages.places import PagePlace
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.reading.parsing import DEFAULT_LIMITS, Parser, ParserLimits
 from heddle_knowledge.searching.ranking import Reranker
@@ -96,7 +95,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             engine = await opened.enter_async_context(open_engine(str(place), options))
             collection_store = await opened.enter_async_context(open_collection_store(engine))
             drawn = await opened.enter_async_context(open_graphs(str(place), graphs, engine))
-            page_store = PageStore(pages or _beside(place, opened), reader, model)
+            page_store = PageStore(pages or await _beside(place, opened), reader, model)
             context = StoreContext(
                 collection_store=collection_store,
                 embedders={each.info().model: each for each in (embedder, *others)},
@@ -119,10 +118,12 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         await model.aclose()
 
 
-def _beside(place: Path | str, opened: AsyncExitStack) -> FolderPages:
-    if "://" not in str(place):
-        return FolderPages(Path(place).resolve() / "pages")
-    return FolderPages(Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-"))))
+async def _beside(place: Path | str, opened: AsyncExitStack) -> PagePlace:
+    if "://" in str(place):
+        folder = Path(opened.enter_context(TemporaryDirectory(prefix="heddle-pages-")))
+    else:
+        folder = Path(place) / "pages"
+    return await opened.enter_async_context(open_pages("", folder))
 
 
 class KnowledgeStore:
@@ -208,12 +209,12 @@ class KnowledgeStore:
             lock = handle.engine.locks.locked(f"chunks_{identifier}.upkeep")
             async with handle.using(), lock:
                 await handle.table.purge(version_seconds)
-            await self._context.pages.purge(identifier)
             if graph := self._context.graphs.of(handle.collection):
                 await graph.parts.purge()
             await registry.forget_deletion(identifier, deleted_at)
             self._maintenance.committed(identifier, 0)  # earlier versions are removed later
         await registry.purge(version_seconds)
+        await self._context.pages.purge()
 
     async def revisit(self) -> None:
         """Plan to put in order what an earlier stop has left undone."""

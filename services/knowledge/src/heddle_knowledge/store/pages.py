@@ -1,7 +1,7 @@
 """The pages of a store: found, shown."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from heddle_knowledge.collection.passages import passages_of_pages
@@ -9,8 +9,8 @@ from heddle_knowledge.collection.tables import all_contents, documents_of
 from heddle_knowledge.collection.types import Document
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import DocumentNotFoundError
+from heddle_knowledge.pages.collection_pages import CollectionPages
 from heddle_knowledge.pages.models import PageModelInfo
-from heddle_knowledge.pages.places import CollectionPages
 from heddle_knowledge.pages.shapes import LONGEST_TEXT, DrawnPage, ListedPage, Picture, RankedPage
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
@@ -104,9 +104,8 @@ class Pages:
             last: The last page.
         """
         handle = await self._context.open(collection)
-        stored = await self._context.pages.read(
-            handle.collection, lambda here: here.listed(document.sha256, first, last)
-        )
+        here = self._context.pages.of(handle.collection)
+        stored = await here.listed(document.sha256, first, last)
         texts: dict[int, list[str]] = defaultdict(list)
         async with handle.using():
             for passage in await passages_of_pages(handle.table, document, first, last):
@@ -121,20 +120,18 @@ class Pages:
     async def count_pictures(self, collection: str) -> int:
         """Return the number of pages of an embedded collection with a picture."""
         handle = await self._context.open(collection)
-        return await self._context.pages.read(handle.collection, lambda here: here.count_pictures())
+        return await self._context.pages.of(handle.collection).count_pictures()
 
     async def _stored(
         self,
         collection: str,
         name: str,
         page: int,
-        query: Callable[[CollectionPages, str], ResultT | None],
+        read: Callable[[CollectionPages, str], Awaitable[ResultT | None]],
     ) -> ResultT:
         document = await self._documents.get(collection, name)
         handle = await self._context.open(collection)
-        stored = await self._context.pages.read(
-            handle.collection, lambda pages: query(pages, document.sha256)
-        )
+        stored = await read(self._context.pages.of(handle.collection), document.sha256)
         if stored is None:
             raise DocumentNotFoundError(
                 f"There is no picture of page {page} of the document {name!r}."

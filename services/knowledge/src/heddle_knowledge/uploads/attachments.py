@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Row, case, delete, select, union, update
 from heddle_knowledge.database.leases import Leases
 from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.database.schema import attached_files, file_batches, leases
-from heddle_knowledge.uploads.file_locks import FileLocks
+from heddle_knowledge.files.file_locks import FileLocks
 from heddle_knowledge.uploads.records import BATCH, Attachment, Batch, Ingestion, is_id
 
 log = structlog.get_logger(__name__)

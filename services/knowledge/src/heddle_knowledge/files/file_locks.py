@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_knowledge.files.locks import exclusive
+from heddle_knowledge.files.locks import exclusive, exclusive_if_free
 
 
 class FileLocks:
@@ -54,6 +54,16 @@ class FileLocks:
         """Do the same, and yield True."""
         async with self.waited_for(collection, name):
             yield True
+
+    @asynccontextmanager
+    async def in_transaction(self, collection: str, name: str) -> AsyncGenerator[bool]:
+        """Hold a lock that is free during a short block, and say whether it was."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self.path(collection, name)
+        async with exclusive_if_free(path) as free:
+            yield free
+            if free:
+                path.unlink(missing_ok=True)
 
     def alone(self, name: str) -> AbstractAsyncContextManager[None]:
         """Do nothing: the locks of the process suffice."""

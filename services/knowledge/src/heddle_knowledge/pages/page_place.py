@@ -1,0 +1,122 @@
+"""The pages of all collections, in a file or in PostgreSQL, and who may write them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from heddle_runtime.storage.object_store import ObjectStore
+from sqlalchemy import select
+
+from heddle_knowledge.database.leases import Leases
+from heddle_knowledge.database.opening import KnowledgeDatabase
+from heddle_knowledge.database.schema import paged_documents, pages
+from heddle_knowledge.files.file_locks import FileLocks
+from heddle_knowledge.pages.collection_pages import OBJECTS, CollectionPages
+
+_FILE = "pages.db"
+_WRITE_TIME = timedelta(hours=1)
+"""An object without a row is left over from a crash if it is older."""
+
+
+@asynccontextmanager
+async def open_pages(
+    place: str, folder: Path, objects: ObjectStore | None = None
+) -> AsyncGenerator["PagePlace"]:
+    """Yield the place of pages.
+
+    Args:
+        place: Where the collections are; see `engines.address`.
+        folder: For pages, unless the collections are in PostgreSQL. It is made by the first page.
+        objects: For pictures of pages whose records are in PostgreSQL; without, they are in rows.
+    """
+    async with aclosing(PagePlace(place, folder, objects)) as opened:
+        yield opened
+
+
+class PagePlace:
+    """The pages of all collections. Methods raise `StorageError`."""
+
+    def __init__(self, place: str, folder: Path, objects: ObjectStore | None) -> None:
+        """See `open_pages`."""
+        self._database = KnowledgeDatabase(place, folder, _FILE)
+        # Of its own: who holds a lease in a transaction opens another one for the pages.
+        self._lease_database = KnowledgeDatabase(place, folder, _FILE)
+        shared = self._database.shared
+        self._lock_folder = folder.absolute() / "locks"
+        self._locks = Leases(self._lease_database) if shared else FileLocks(self._lock_folder)
+        self._objects = objects if shared else None
+        self._collections: dict[str, CollectionPages] = {}
+
+    def of(self, collection: str) -> CollectionPages:
+        """Return the pages of the collection with an id, if there are any."""
+        if collection not in self._collections:
+            opened = CollectionPages(self._database, self._objects, collection)
+            self._collections[collection] = opened
+        return self._collections[collection]
+
+    async def collections(self) -> set[str]:
+        """Return the ids of the collections that have pages."""
+        if not self._database.exists():
+            return set()
+        async with self._database.reading() as connection:
+            return set(await connection.scalars(select(paged_documents.c.collection).distinct()))
+
+    def holding(self, collection: str, sha256: str) -> AbstractAsyncContextManager[None]:
+        """Exclude all others that write the pages of a document; wait for them."""
+        return self._locks.waited_for(_leased(collection), sha256)
+
+    async def forget_unheld(
+        self, collection: str, sha256: str, is_gone: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Delete the pages of a document, unless another ingestion holds them.
+
+        Args:
+            collection: The collection.
+            sha256: The document.
+            is_gone: Says whether the document is gone, which is certain while no other ingestion
+                holds them.
+        """
+        async with self._locks.in_transaction(_leased(collection), sha256) as free:
+            if free and await is_gone():
+                await self.of(collection).forget([sha256])
+
+    async def drop(self, collection: str) -> None:
+        """Delete all pages of a collection."""
+        dropped = self.of(collection)
+        await dropped.forget(await dropped.documents())
+        self._collections.pop(collection, None)
+        for lock in self._lock_folder.glob(f"{_leased(collection)}.*"):  # of a crash
+            lock.unlink(missing_ok=True)
+
+    async def purge(self) -> None:
+        """Leave nothing of deleted pages in the file; a database removes deleted rows itself."""
+        if not self._database.shared and self._database.exists():
+            await self._database.clean_up()
+
+    async def sweep(self, age: timedelta = _WRITE_TIME) -> None:
+        """Delete pictures of which no page is stored, from an age on: what crashes left behind."""
+        if self._objects is None:
+            return
+        latest = datetime.now(UTC) - age
+        stored = await asyncio.to_thread(self._objects.all, OBJECTS)
+        old = {each.key for each in stored if each.modified < latest}
+        if not old:
+            return
+        async with self._database.reading() as connection:
+            query = select(pages.c.object_key).where(pages.c.object_key.is_not(None))
+            used = set(await connection.scalars(query))
+        for key in old - used:
+            await asyncio.to_thread(self._objects.delete, key)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._locks.aclose()
+        await self._lease_database.aclose()
+        await self._database.aclose()
+
+
+def _leased(collection: str) -> str:
+    """Return the name for locks of pages; those of files of the collection have its id."""
+    return f"pages of {collection}"
