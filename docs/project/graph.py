@@ -47,7 +47,7 @@ RECORDED = {
     "heddle_cli": 3_400,
     "heddle_devstack": 1_600,
     "heddle_conversion": 2_400,
-    TOTAL: 116_500,
+    TOTAL: 115_400,
 }
 """The limit of each package that is above its target: its lines, rounded up. It may only fall."""
 SLACK = 1_000
