@@ -14,7 +14,8 @@ import pytest_asyncio
 from gateway.extensions import without_lamb
 from gateway.library import Library, library
 from gateway.neighbours import Neighbours, Orchestrator, serving_neighbours
-from gateway.shelves import SHARED_LOOP, SharedShelves, Shelves, shared_shelves
+from gateway.shelves import SHARED_LOOP, SHARING, SharedShelves, Shelves, shared_shelves
+from heddle_assistants.database.schema import assistants
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import ServiceClients
@@ -22,6 +23,7 @@ from heddle_gateway.studio_pages import FOLDER
 from integration.browser import NO_CERTIFICATES, browser
 from integration.whole import whole
 from openai import AsyncOpenAI
+from sqlalchemy import String, update
 
 from gateway import replicas
 
@@ -175,6 +177,21 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Library]:
     """A gateway with its defaults, before the real service that keeps the assistants."""
     async with library(tmp_path) as running:
         yield running
+
+
+@pytest_asyncio.fixture(scope=SHARING, loop_scope=SHARED_LOOP)
+async def shelf_of_all(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Library]:
+    async with library(tmp_path_factory.mktemp("library")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope=SHARED_LOOP)
+async def shared_shelf(shelf_of_all: Library) -> Library:
+    """The same for several tests of a module. What others keep there has names of its own."""
+    async with shelf_of_all.database.writing() as connection:
+        taken = assistants.c.id.cast(String)
+        await connection.execute(update(assistants).values(name="of_another_test_" + taken))
+    return shelf_of_all
 
 
 @pytest.fixture

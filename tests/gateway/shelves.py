@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import httpx
 import httpx2
+import pytest
 from assistants.both_services import both_services
 from gateway.library import PEOPLE, SECRET
 from heddle_assistants.app import AssistantsSettings
@@ -155,6 +156,10 @@ async def _clients(
 
 
 SHARED_LOOP: Literal["session", "module"] = "session" if replicas.WHICH else "module"
+ON_SHARED_LOOP = pytest.mark.asyncio(loop_scope=SHARED_LOOP)
+"""Marks a test that uses a gateway which other tests use too."""
+SHARING: Literal["function", "module"] = "function" if replicas.WHICH else "module"
+"""The scope of such a gateway. Two that run at once would share the replicas' data."""
 """Where tests run that share a gateway: replicas reach the server of embeddings of the session."""
 NUMBERS = range(1, 201)
 """Of the people of tests that share a gateway."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from gateway.library import METADATA, TUTOR, Library, library
+from gateway.shelves import ON_SHARED_LOOP
 
 
 async def made(shelf: Library, **changes: Any) -> str:
@@ -89,14 +90,17 @@ async def test_an_edit_of_what_somebody_else_changed_is_refused(shelf: Library) 
 
 
 @pytest.mark.parametrize("etag", ["", '""', "W/", "abc", '"1-1", "1-2"', "*"])
-async def test_a_condition_changes_nothing_unless_it_holds(shelf: Library, etag: str) -> None:
-    path = await made(shelf)
-    read = await shelf["ana"].get(path)
+@ON_SHARED_LOOP
+async def test_a_condition_changes_nothing_unless_it_holds(
+    shared_shelf: Library, etag: str
+) -> None:
+    path = await made(shared_shelf)
+    read = await shared_shelf["ana"].get(path)
     body = {**read.json(), "title": "New"}
-    response = await shelf["ana"].put(path, json=body, headers={"if-match": etag})
+    response = await shared_shelf["ana"].put(path, json=body, headers={"if-match": etag})
     holds = etag == "*"
     assert response.status_code == (200 if holds else 409)
-    found = await shelf["ana"].get(path)
+    found = await shared_shelf["ana"].get(path)
     assert (found.headers["etag"] != read.headers["etag"]) is holds
 
 

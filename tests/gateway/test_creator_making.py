@@ -3,6 +3,7 @@
 import pytest
 from gateway.creator import CREATOR, FORM, read
 from gateway.library import Library
+from gateway.shelves import ON_SHARED_LOOP
 
 NOT_CHECKED = {
     "field": "metadata",
@@ -45,10 +46,11 @@ async def test_what_cannot_be_checked_is_told(shelf: Library) -> None:
         ("x" * 200, "x" * 50),
     ],
 )
+@ON_SHARED_LOOP
 async def test_a_name_that_breaks_the_rule_is_bent_as_lamb_bends_it(
-    shelf: Library, sent: str, kept: str
+    shared_shelf: Library, sent: str, kept: str
 ) -> None:
-    response = await shelf["ana"].post(f"{CREATOR}/create_assistant", json={"name": sent})
+    response = await shared_shelf["ana"].post(f"{CREATOR}/create_assistant", json={"name": sent})
     assert (response.status_code, response.json()["name"]) == (201, kept)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from gateway.creator import CREATOR, PLUGINS, read
 from gateway.library import METADATA, Library
+from gateway.shelves import ON_SHARED_LOOP
 
 
 async def test_all_ways_to_send_metadata_are_one(shelf: Library) -> None:
@@ -71,11 +72,12 @@ async def test_new_assistants_take_metadata_in_all_ways_too(shelf: Library) -> N
 
 @pytest.mark.parametrize("key", PLUGINS)
 @pytest.mark.parametrize("value", [None, "", "  ", 5])
+@ON_SHARED_LOOP
 async def test_metadata_that_lacks_a_plugin_is_refused(
-    shelf: Library, key: str, value: object
+    shared_shelf: Library, key: str, value: object
 ) -> None:
-    number = await shelf.legacy()
-    response = await shelf["ana"].put(
+    number = await shared_shelf.legacy()
+    response = await shared_shelf["ana"].put(
         f"{CREATOR}/update_assistant/{number}", json={"metadata": {**METADATA, key: value}}
     )
     assert response.status_code == 400
@@ -83,14 +85,17 @@ async def test_metadata_that_lacks_a_plugin_is_refused(
     assert key in told["detail"]
     assert told["detail"] == told["error"]["message"]
     assert told["error"]["param"] == "metadata"
-    assert json.loads((await shelf.stored(number))["metadata"]) == METADATA
+    assert json.loads((await shared_shelf.stored(number))["metadata"]) == METADATA
 
 
 @pytest.mark.parametrize("metadata", ["not-json{", "[]", "5", [1], True, '{"a":1,"a":2}'])
-async def test_metadata_that_is_no_object_is_refused(shelf: Library, metadata: object) -> None:
-    number = await shelf.legacy()
+@ON_SHARED_LOOP
+async def test_metadata_that_is_no_object_is_refused(
+    shared_shelf: Library, metadata: object
+) -> None:
+    number = await shared_shelf.legacy()
     for method, path in (("PUT", f"update_assistant/{number}"), ("POST", "create_assistant")):
-        response = await shelf["ana"].request(
+        response = await shared_shelf["ana"].request(
             method, f"{CREATOR}/{path}", json={"name": "x", "metadata": metadata}
         )
         assert response.status_code == 400

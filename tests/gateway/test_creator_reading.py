@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from gateway.creator import CREATOR, PLUGINS
 from gateway.library import METADATA, Library
+from gateway.shelves import ON_SHARED_LOOP
 
 
 async def test_an_assistant_is_shown_as_lamb_shows_it(shelf: Library) -> None:
@@ -83,8 +84,9 @@ async def test_a_page_of_large_assistants_is_whole(shelf: Library) -> None:
 @pytest.mark.parametrize(
     "query", ["limit=0", "limit=101", "offset=-1", "offset=2147483648", "limit=x"]
 )
-async def test_a_wrong_page_is_refused(shelf: Library, query: str) -> None:
-    response = await shelf["ana"].get(f"{CREATOR}/get_assistants?{query}")
+@ON_SHARED_LOOP
+async def test_a_wrong_page_is_refused(shared_shelf: Library, query: str) -> None:
+    response = await shared_shelf["ana"].get(f"{CREATOR}/get_assistants?{query}")
     assert response.status_code == 400
     assert query.partition("=")[0] in response.json()["detail"]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from gateway.creator import CREATOR, FORM, read
 from gateway.library import METADATA, Library
+from gateway.shelves import ON_SHARED_LOOP
 from runtime.examples import sampled
 
 
@@ -60,40 +61,48 @@ async def test_what_a_save_does_not_tell_stays(shelf: Library) -> None:
         ("Two Words!", "7_two_words"),
     ],
 )
+@ON_SHARED_LOOP
 async def test_the_creators_number_stays_before_a_name(
-    shelf: Library, sent: str, kept: str
+    shared_shelf: Library, sent: str, kept: str
 ) -> None:
-    number = await shelf.legacy()
+    number = await shared_shelf.legacy()
     path = f"{CREATOR}/update_assistant/{number}"
-    assert (await shelf["ana"].put(path, json={"name": sent})).status_code == 200
-    assert (await read(shelf, number))["name"] == kept
+    assert (await shared_shelf["ana"].put(path, json={"name": sent})).status_code == 200
+    assert (await read(shared_shelf, number))["name"] == kept
 
 
 @pytest.mark.parametrize(("top_k", "kept"), [(7, 7), ("8", 8), (9.0, 9), (None, 5)])
+@ON_SHARED_LOOP
 async def test_the_number_of_results_may_be_a_text(
-    shelf: Library, top_k: object, kept: int
+    shared_shelf: Library, top_k: object, kept: int
 ) -> None:
-    number = await shelf.legacy()
+    number = await shared_shelf.legacy()
     path = f"{CREATOR}/update_assistant/{number}"
-    assert (await shelf["ana"].put(path, json={"RAG_Top_k": top_k})).status_code == 200
-    assert (await read(shelf, number))["RAG_Top_k"] == kept
+    assert (await shared_shelf["ana"].put(path, json={"RAG_Top_k": top_k})).status_code == 200
+    assert (await read(shared_shelf, number))["RAG_Top_k"] == kept
 
 
 @pytest.mark.parametrize("top_k", [None, "", "3", "04", "many"])
-async def test_an_odd_number_of_results_survives_a_save(shelf: Library, top_k: object) -> None:
-    number = await shelf.legacy(rag_top_k=top_k)
-    before = await shelf["ana"].get(f"{CREATOR}/get_assistant/{number}")
-    kept = await shelf.stored(number)
+@ON_SHARED_LOOP
+async def test_an_odd_number_of_results_survives_a_save(
+    shared_shelf: Library, top_k: object
+) -> None:
+    number = await shared_shelf.legacy(rag_top_k=top_k)
+    before = await shared_shelf["ana"].get(f"{CREATOR}/get_assistant/{number}")
+    kept = await shared_shelf.stored(number)
     path = f"{CREATOR}/update_assistant/{number}"
-    assert (await shelf["ana"].put(path, content=before.content)).status_code == 200
-    assert await shelf.stored(number) == kept
+    assert (await shared_shelf["ana"].put(path, content=before.content)).status_code == 200
+    assert await shared_shelf.stored(number) == kept
 
 
 @pytest.mark.parametrize("top_k", [True, 2.5, [3], {}])
-async def test_a_number_of_results_that_is_none_is_refused(shelf: Library, top_k: object) -> None:
-    number = await shelf.legacy()
+@ON_SHARED_LOOP
+async def test_a_number_of_results_that_is_none_is_refused(
+    shared_shelf: Library, top_k: object
+) -> None:
+    number = await shared_shelf.legacy()
     path = f"{CREATOR}/update_assistant/{number}"
-    response = await shelf["ana"].put(path, json={"RAG_Top_k": top_k})
+    response = await shared_shelf["ana"].put(path, json={"RAG_Top_k": top_k})
     assert (response.status_code, response.json()["error"]["param"]) == (400, "RAG_Top_k")
 
 
@@ -133,22 +142,27 @@ LEGACY = {
 
 
 @pytest.mark.parametrize("name", sampled(LEGACY, 8))
-async def test_every_assistant_of_lambs_can_be_read_and_saved(shelf: Library, name: str) -> None:
+@ON_SHARED_LOOP
+async def test_every_assistant_of_lambs_can_be_read_and_saved(
+    shared_shelf: Library, name: str
+) -> None:
     row = LEGACY[name]
     text = row["api_callback"]
-    number = await shelf.legacy(
+    number = await shared_shelf.legacy(
         name=row["name"],
         metadata=text if text is None or isinstance(text, str) else json.dumps(text),
         rag_top_k=row["RAG_Top_k"],
         rag_collections=row["RAG_collections"],
         prompt_template=row["prompt_template"],
     )
-    before = await shelf["ana"].get(f"{CREATOR}/get_assistant/{number}")
-    kept = await shelf.stored(number)
-    saved = await shelf["ana"].put(f"{CREATOR}/update_assistant/{number}", content=before.content)
+    before = await shared_shelf["ana"].get(f"{CREATOR}/get_assistant/{number}")
+    kept = await shared_shelf.stored(number)
+    saved = await shared_shelf["ana"].put(
+        f"{CREATOR}/update_assistant/{number}", content=before.content
+    )
     if name == "14_not_json":
         assert (before.status_code, saved.status_code) == (200, 400)
         assert kept["metadata"] == text
         return
     assert (before.status_code, saved.status_code) == (200, 200), saved.text
-    assert await shelf.stored(number) == kept
+    assert await shared_shelf.stored(number) == kept

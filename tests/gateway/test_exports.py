@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from gateway.library import METADATA, TUTOR, Library, library
+from gateway.shelves import ON_SHARED_LOOP
 
 
 @pytest.fixture
@@ -66,7 +67,8 @@ async def test_lambs_export_has_no_number_of_a_creator(shelf: Library) -> None:
 
 
 @pytest.mark.parametrize("form", LAMBS)
-async def test_what_lamb_exported_is_imported(shelf: Library, form: str) -> None:
+@ON_SHARED_LOOP
+async def test_what_lamb_exported_is_imported(shared_shelf: Library, form: str) -> None:
     file = {
         "id": 42,
         "name": "7_tutor",
@@ -82,7 +84,7 @@ async def test_what_lamb_exported_is_imported(shelf: Library, form: str) -> None
         "group_id": "g",
         **LAMBS[form],
     }
-    response = await shelf["eve"].post("/assistants/import", json=file)
+    response = await shared_shelf["eve"].post("/assistants/import", json=file)
     assert response.status_code == 201, response.text
     brought = response.json()
     assert (brought["name"], brought["owner"]) == ("7_tutor", "eve@example.com")
@@ -92,7 +94,7 @@ async def test_what_lamb_exported_is_imported(shelf: Library, form: str) -> None
     assert (tool["type"], tool["config"]["top_k"]) == ("simple_rag", 4)
     assert brought["published"] is False
     assert response.headers["location"] == f"/assistants/{brought['id']}"
-    assert (await shelf.stored(int(brought["id"])))["rag_top_k"] == 4
+    assert (await shared_shelf.stored(int(brought["id"])))["rag_top_k"] == 4
 
 
 @pytest.mark.parametrize("document", [TUTOR, {"name": "biology", "metadata": METADATA}])
@@ -120,7 +122,8 @@ async def test_an_import_takes_the_requested_name(shelf: Library, document: dict
         '{"name": ["a"]}',
     ],
 )
-async def test_what_is_no_assistant_is_rejected(shelf: Library, document: str) -> None:
-    response = await shelf["ana"].post("/assistants/import", content=document)
+@ON_SHARED_LOOP
+async def test_what_is_no_assistant_is_rejected(shared_shelf: Library, document: str) -> None:
+    response = await shared_shelf["ana"].post("/assistants/import", content=document)
     assert response.status_code in (400, 422), response.text
     assert response.json()["error"]["message"]

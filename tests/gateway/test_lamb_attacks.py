@@ -4,14 +4,18 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
+import pytest_asyncio
 from gateway.bare_sockets import ask
 from gateway.conftest import Bench, gateway
 from gateway.replicas import server_port
+from gateway.shelves import ON_SHARED_LOOP, SHARED_LOOP, SHARING
 from lamb_stand_in.recorder import Recorder, recorder
 
 HOST = b"host: lamb.example\r\n"
 END = b"connection: close\r\n\r\n"
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nhost: lamb.example\r\n\r\n"
+
+pytestmark = ON_SHARED_LOOP
 
 
 def post(headers: bytes, body: bytes = b"", version: bytes = b"1.1") -> bytes:
@@ -133,18 +137,26 @@ UNCHANGED = {
 }
 
 
-@pytest.fixture
-async def behind() -> AsyncIterator[Recorder]:
-    """What LAMB gets."""
+@pytest_asyncio.fixture(scope=SHARING, loop_scope=SHARED_LOOP)
+async def recorder_of_all() -> AsyncIterator[Recorder]:
     async with recorder(server_port()) as running:
         yield running
 
 
-@pytest.fixture
-async def bench(behind: Recorder) -> AsyncIterator[Bench]:
-    """A gateway in front of it."""
-    async with gateway(lamb_url=behind.url, body_timeout_seconds=1, idle_timeout_seconds=1) as it:
+@pytest_asyncio.fixture(scope=SHARING, loop_scope=SHARED_LOOP)
+async def bench(recorder_of_all: Recorder) -> AsyncIterator[Bench]:
+    """A gateway in front of LAMB, for all tests."""
+    limits = {"body_timeout_seconds": 1, "idle_timeout_seconds": 1}
+    async with gateway(lamb_url=recorder_of_all.url, **limits) as it:
         yield it
+
+
+@pytest.fixture
+def behind(recorder_of_all: Recorder) -> Recorder:
+    """What LAMB gets in a test."""
+    recorder_of_all.requests.clear()
+    recorder_of_all.problems.clear()
+    return recorder_of_all
 
 
 @pytest.mark.parametrize("name", REJECTED)

@@ -9,8 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from gateway.conftest import KEY, Bench, gateway
 from gateway.replicas import server_port
+from gateway.shelves import ON_SHARED_LOOP, SHARED_LOOP, SHARING
 from heddle_migration_service.proxy.settings import LambSettings
 from lamb_stand_in.server import PASSWORD, Lamb, lamb
 from lamb_stand_in.tokens import SECRET
@@ -46,6 +48,19 @@ async def front() -> AsyncIterator[Front]:
         yield Front(bench, behind)
 
 
+@pytest_asyncio.fixture(scope=SHARING, loop_scope=SHARED_LOOP)
+async def front_of_all() -> AsyncIterator[Front]:
+    async with lamb(server_port()) as behind, gateway(lamb_url=behind.url) as bench:
+        yield Front(bench, behind)
+
+
+@pytest.fixture
+def shared_front(front_of_all: Front) -> Front:
+    """The same for several tests; what LAMB has got before is forgotten."""
+    front_of_all.lamb.requests.clear()
+    return front_of_all
+
+
 def headers_of(echoed: dict[str, Any], header: str) -> list[str]:
     """Return the values of a header that LAMB has got."""
     return [value for name, value in echoed["headers"] if name.lower() == header]
@@ -71,18 +86,22 @@ async def test_a_user_logs_in_to_lamb_through_heddle(front: Front) -> None:
         ("POST", "/lamb/v1/echo"),
     ],
 )
-async def test_a_route_of_lamb_is_answered_by_lamb(front: Front, method: str, path: str) -> None:
+@ON_SHARED_LOOP
+async def test_a_route_of_lamb_is_answered_by_lamb(
+    shared_front: Front, method: str, path: str
+) -> None:
     body = {"json": {"name": "x"}} if method in ("POST", "PUT") else {}
-    assert (await front.echo(path, method=method, **body))["method"] == method
-    assert front.lamb.requests == [f"{method} {path}"]
+    assert (await shared_front.echo(path, method=method, **body))["method"] == method
+    assert shared_front.lamb.requests == [f"{method} {path}"]
 
 
 @pytest.mark.parametrize(
     "path", ["/v1/models", "/models", "/status", "/health", "/lamb/v1/completions/list", "/v1/me"]
 )
-async def test_a_route_of_heddle_stays_with_heddle(front: Front, path: str) -> None:
-    assert (await front.client.get(path)).status_code == 200
-    assert front.lamb.requests == []
+@ON_SHARED_LOOP
+async def test_a_route_of_heddle_stays_with_heddle(shared_front: Front, path: str) -> None:
+    assert (await shared_front.client.get(path)).status_code == 200
+    assert shared_front.lamb.requests == []
 
 
 async def test_completions_stay_with_heddle(front: Front) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from aiohttp import web
 from gateway.library import SECRET, Library, ServeTools, library
+from gateway.shelves import ON_SHARED_LOOP, SHARED_LOOP, SHARING
 from heddle_runtime.http.egress import SETTING
 from heddle_runtime.serving.server import running
 from heddle_tools_service.app import ToolsSettings, app
@@ -67,6 +69,12 @@ async def stored(shelf: Library, **servers: Any) -> None:
 @pytest.fixture
 async def shelves(tmp_path: Path) -> AsyncIterator[Shelves]:
     async with shelved(tmp_path) as running_shelves:
+        yield running_shelves
+
+
+@pytest_asyncio.fixture(scope=SHARING, loop_scope=SHARED_LOOP)
+async def shared_shelves(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shelves]:
+    async with shelved(tmp_path_factory.mktemp("shelves")) as running_shelves:
         yield running_shelves
 
 
@@ -218,10 +226,11 @@ async def test_only_administrators_see_and_check_servers(shelves: Shelves) -> No
         ({"url": "http://x/mcp", "token": "t"}, 400, "token"),
     ],
 )
+@ON_SHARED_LOOP
 async def test_a_request_that_cannot_be_meant_is_refused_with_its_place(
-    shelves: Shelves, body: dict[str, Any], status: int, param: str | None
+    shared_shelves: Shelves, body: dict[str, Any], status: int, param: str | None
 ) -> None:
-    response = await shelves[0]["head"].post("/mcp/pins", json=body)
+    response = await shared_shelves[0]["head"].post("/mcp/pins", json=body)
 
     assert (response.status_code, response.json()["error"]["param"]) == (status, param)
     assert "hidden" not in response.text

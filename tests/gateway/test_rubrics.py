@@ -9,6 +9,7 @@ import pytest
 from assistants.stored import keep_rubric
 from gateway.essays import EXAMPLE as ESSAY
 from gateway.library import Library, library
+from gateway.shelves import ON_SHARED_LOOP
 
 BODY = {"content": ESSAY, "public": True}
 
@@ -135,11 +136,14 @@ async def test_a_rubric_of_lambs_is_shown_as_it_is_or_not_at_all(
         ({"content": ESSAY, "is_public": True}, "is_public"),
     ],
 )
-async def test_a_wrong_body_is_named(shelf: Library, body: dict[str, Any], param: str) -> None:
-    path = await made(shelf)
+@ON_SHARED_LOOP
+async def test_a_wrong_body_is_named(
+    shared_shelf: Library, body: dict[str, Any], param: str
+) -> None:
+    path = await made(shared_shelf)
     for response in (
-        await shelf["ana"].post("/rubrics", json=body),
-        await shelf["ana"].put(path, json=body),
+        await shared_shelf["ana"].post("/rubrics", json=body),
+        await shared_shelf["ana"].put(path, json=body),
     ):
         assert response.status_code == 400, response.text
         assert response.json()["error"]["param"] == param
@@ -160,8 +164,9 @@ async def test_what_is_wrong_in_the_content_is_told(shelf: Library) -> None:
         ("selection=all", "selection"),
     ],
 )
-async def test_a_wrong_query_is_named(shelf: Library, query: str, param: str) -> None:
-    response = await shelf["ana"].get(f"/rubrics?{query}")
+@ON_SHARED_LOOP
+async def test_a_wrong_query_is_named(shared_shelf: Library, query: str, param: str) -> None:
+    response = await shared_shelf["ana"].get(f"/rubrics?{query}")
     assert response.status_code == 400
     assert response.json()["error"]["param"] == param
 

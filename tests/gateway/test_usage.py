@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from gateway.library import METADATA, Library, library
+from gateway.shelves import ON_SHARED_LOOP
 from heddle_assistants.database.schema import daily_usage, usage
 from heddle_assistants.usage.days import today
 from sqlalchemy import insert
@@ -55,12 +56,13 @@ async def test_an_assistants_usage_is_told_in_dollars(shelf: Library) -> None:
     [(-1, 0), ("2.5", 2.5), (10**30, 1e9), (None, None)],
     ids=["negative", "text", "absurd", "none"],
 )
+@ON_SHARED_LOOP
 async def test_a_limit_is_told_as_it_is_understood(
-    shelf: Library, limit: object, told: float | None
+    shared_shelf: Library, limit: object, told: float | None
 ) -> None:
     metadata = METADATA | {"quota": {"enabled": True, "cost_limit_usd": limit}}
-    number = await shelf.legacy(metadata=json.dumps(metadata))
-    quota = (await shelf["ana"].get(f"/assistants/{number}/usage")).json()["quota"]
+    number = await shared_shelf.legacy(metadata=json.dumps(metadata))
+    quota = (await shared_shelf["ana"].get(f"/assistants/{number}/usage")).json()["quota"]
     assert (quota and quota["limit_usd"]) == told
     assert not (quota and quota["problem"])
 
