@@ -12,9 +12,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 SYNCED := $(VENV)/.synced
 
-# Tests wait for a third of their time, so there is one process more than processors.
 PROCESSORS := $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count(), 8))')
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 2, 8))')
+# Tests wait for half of their time, and a fork costs nothing (tests/forks.py).
+FORKS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 3, 8))')
 # Hundreds of processes start in the tests. Each would compile all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -155,9 +155,9 @@ digests: $(SYNCED) ## Fix the images of others in the compose file and the Docke
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
 
-# These tests hardly wait, and each process loads all libraries anew.
+# These tests hardly wait.
 quick: $(SYNCED) ## Run fast tests of every member
-	$(BIN)/pytest -q -n $(PROCESSORS) --dist worksteal -m "not alone and not exhaustive" -k "not postgresql" @tests/quick.txt
+	$(BIN)/pytest -q --forks=$(PROCESSORS) -m "not alone and not exhaustive" -k "not postgresql" @tests/quick.txt
 
 # This test measures memory, of which libraries that other processes use, too, count in part only. It waits
 # for minutes, so only the profile `nightly` runs it. `make idle` measures the same.
@@ -166,7 +166,7 @@ IDLE := tests/integration/test_idle.py
 ALONE = $(filter-out $(IDLE),$(shell grep -rl --include='*.py' --exclude-dir=studio 'mark\.alone' tests))
 
 test: $(SYNCED) ## Run all tests with reduced counts
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone and not exhaustive and not chaos" --ignore tests/chaos
+	$(BIN)/pytest --forks=$(FORKS) -m "not alone and not exhaustive and not chaos" --ignore tests/chaos
 	$(BIN)/pytest -m "alone and not exhaustive" $(ALONE)
 
 test-all: export HYPOTHESIS_PROFILE = full
@@ -174,11 +174,11 @@ test-all: chromium promtool $(SYNCED) $(STUDIO)/shell.html ## Run all tests with
 	@$(MAKE) --no-print-directory --keep-going all-parallel all-studio all-alone test-replicas all-chaos
 
 all-parallel:
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not alone and not nightly" --ignore tests/chaos --ignore tests/studio
+	$(BIN)/pytest --forks=$(FORKS) -m "not alone and not nightly" --ignore tests/chaos --ignore tests/studio
 
 # The browser of tests/studio keeps an event loop running in the process of its tests.
 all-studio:
-	$(BIN)/pytest -n 2 --dist loadfile -m "not alone and not nightly" tests/studio
+	$(BIN)/pytest --forks=2 -m "not alone and not nightly" tests/studio
 	$(BIN)/pytest -m alone tests/studio
 
 all-alone:

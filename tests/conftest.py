@@ -11,6 +11,7 @@ from zlib import crc32
 
 import pytest
 import run_reaper
+from forks import pytest_addoption, pytest_runtestloop
 from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.identity.callers import DEVELOPER
 from heddle_runtime.settings.local_secret import OF_THIS_PROCESS
@@ -19,6 +20,7 @@ from memory import memory
 from optional_member import IS_INSTALLED, needs_member
 from runtime.examples import NIGHTLY, PROFILE, examples
 
+__all__ = ["pytest_addoption", "pytest_runtestloop"]
 settings.register_profile(PROFILE, examples())
 settings.load_profile(PROFILE)
 

@@ -1,4 +1,4 @@
-"""The documentation site, built once for all workers of pytest."""
+"""The documentation site, built once for all forks of pytest."""
 
 import fcntl
 import os
@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from forks import FOLDER
 
 from docs.reference import build
 
 
 @contextmanager
 def building() -> Iterator[None]:
-    """Let no other worker build: all builds use the folders that mkdocs.yml names."""
+    """Let no other fork build: all builds use the folders that mkdocs.yml names."""
     build.SITE.parent.mkdir(exist_ok=True)
     with build.SITE.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -24,8 +25,7 @@ def building() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the built site."""
-    folder = tmp_path_factory.getbasetemp()
-    copy = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "site"
+    copy = Path(os.environ.get(FOLDER) or tmp_path_factory.getbasetemp()) / "site"
     with building():
         if not copy.exists():
             build.write_pages(build.PAGES)
