@@ -156,11 +156,11 @@ async def _clients(
 
 
 SHARED_LOOP: Literal["session", "module"] = "session" if replicas.WHICH else "module"
+"""Where tests run that share a gateway: replicas reach the server of embeddings of the session."""
 ON_SHARED_LOOP = pytest.mark.asyncio(loop_scope=SHARED_LOOP)
 """Marks a test that uses a gateway which other tests use too."""
 SHARING: Literal["function", "module"] = "function" if replicas.WHICH else "module"
 """The scope of such a gateway. Two that run at once would share the replicas' data."""
-"""Where tests run that share a gateway: replicas reach the server of embeddings of the session."""
 NUMBERS = range(1, 201)
 """Of the people of tests that share a gateway."""
 

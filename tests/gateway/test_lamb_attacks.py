@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -146,7 +147,7 @@ async def recorder_of_all() -> AsyncIterator[Recorder]:
 @pytest_asyncio.fixture(scope=SHARING, loop_scope=SHARED_LOOP)
 async def bench(recorder_of_all: Recorder) -> AsyncIterator[Bench]:
     """A gateway in front of LAMB, for all tests."""
-    limits = {"body_timeout_seconds": 1, "idle_timeout_seconds": 1}
+    limits: dict[str, Any] = {"body_timeout_seconds": 1, "idle_timeout_seconds": 1}
     async with gateway(lamb_url=recorder_of_all.url, **limits) as it:
         yield it
 

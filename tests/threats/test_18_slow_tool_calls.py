@@ -16,6 +16,7 @@ TRIES = 40
 PAUSE = 1.0  # seconds until the machine may be less busy
 SMALLEST = 0.005  # seconds; below it, what memory costs is more than what reading does
 each_text = pytest.mark.parametrize("name", TEXTS)
+some_texts = pytest.mark.parametrize("name", sampled(TEXTS, 12))
 
 
 def holds(measured: Callable[[], bool]) -> bool:
@@ -35,7 +36,7 @@ def test_no_text_takes_six_times_as_long_as_prose(name: str, piece: int) -> None
     assert holds(lambda: seconds(pieces) < MOST_TIMES * seconds(prose))
 
 
-@each_text
+@some_texts
 @pytest.mark.parametrize("piece", sampled([PIECE, SIZE], 1))
 def test_twice_the_text_takes_about_twice_the_time(name: str, piece: int) -> None:
     once = pieces_of(TEXTS[name](SIZE // 2), piece)
@@ -43,7 +44,7 @@ def test_twice_the_text_takes_about_twice_the_time(name: str, piece: int) -> Non
     assert holds(lambda: seconds(twice) < MOST_GROWTH * max(seconds(once), SMALLEST))
 
 
-@each_text
+@some_texts
 def test_single_characters_cost_the_same_however_many_come(name: str) -> None:
     once = TEXTS[name](SIZE // 16)
     twice = TEXTS[name](SIZE // 8)

@@ -141,7 +141,7 @@ async def good(call):
     """Answers."""
     return ToolResult("good")
 '''
-LIMIT_SECONDS = 1.0
+LIMIT_SECONDS = 0.6
 MAX_PEAK_MIB = 400
 MISBEHAVIOURS = [line.split('"')[1] for line in PLUGIN.splitlines() if line.startswith("@tool")]
 
@@ -156,6 +156,7 @@ pytestmark = [
 async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Attacked]:
     folder = tmp_path_factory.mktemp("threat-22")
     async with tool_service(folder, {"bad.py": PLUGIN, "good.py": GOOD}) as attacked:
+        await attacked.measure_before()
         yield attacked
 
 
@@ -163,7 +164,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Att
 async def test_it_ends_with_a_typed_error_and_delays_no_other_call(
     service: Attacked, name: str
 ) -> None:
-    await service.measure_before()
+    service.seconds.clear()
     invocation = pb.ToolInvocation(id="1", name=name)
     invocation.timeout.FromMilliseconds(int(LIMIT_SECONDS * 1000))
     request = pb.ExecuteToolsRequest(invocations=[invocation], context=conversation("?"))

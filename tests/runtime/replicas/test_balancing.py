@@ -48,7 +48,7 @@ async def shared_soon(calls: Calls, processes: set[str]) -> float:
     [
         f"{NAME}:{{0}}",
         pytest.param(f"dns:///{NAME}:{{0}}", marks=pytest.mark.exhaustive),
-        "127.0.0.1:{0},127.0.0.2:{0}",
+        pytest.param("127.0.0.1:{0},127.0.0.2:{0}", marks=pytest.mark.exhaustive),
     ],
 )
 async def test_two_replicas_share_calls_of_every_kind(tmp_path: Path, form: str) -> None:
