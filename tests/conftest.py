@@ -9,6 +9,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from zlib import crc32
 
+import password_costs
 import pytest
 import run_reaper
 from forks import pytest_addoption, pytest_runtestloop
@@ -37,6 +38,7 @@ def pytest_configure() -> None:
     """
     gc.disable()
     run_reaper.start()
+    password_costs.make_cheap()
     CALLER.set(Caller("", DEVELOPER))  # of fixtures that serve several tests
     for service in SERVICES:
         os.environ.setdefault(f"HEDDLE_{service}_LISTEN", "127.0.0.1:0")

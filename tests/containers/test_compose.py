@@ -13,11 +13,13 @@ import yaml
 from containers.files import REQUIRED, SERVICES, command, compose, service
 from open_webui.profile import OPERATOR_KEY, TRUSTED_KEY, compose_environment, gateway_settings
 
-from docs.project.compose import ALL_IN_ONE, OF_TRACES, environment_files, settings_of
+from docs.project.compose import ALL_IN_ONE, OF_TRACES, settings_of
+from docs.project.compose import environment_files as written_files
 from docs.project.images import ROOT, read_compose
 from docs.reference.settings import settings, settings_by_package
 
 COMPOSE = read_compose()
+environment_files = cache(written_files)
 TRUSTED = "HEDDLE_GATEWAY_TRUSTED_API_KEY"
 OURS = (*SERVICES, "heddle", "all-in-one")
 WATCHING = ("prometheus", "grafana")
@@ -335,6 +337,7 @@ def port_of(name: str) -> str:
     return port
 
 
+@cache
 def secret_variables() -> set[str]:
     """Return the variables that hold a secret or name its file, by the settings classes."""
     variables = {each.variable for each in settings()}

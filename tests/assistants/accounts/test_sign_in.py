@@ -52,6 +52,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.database.engine import Database
+from password_costs import make_real
 from sqlalchemy import select, update
 
 NOBODY = Identity("nobody@uni.example", "uni", ("creator",))
@@ -101,8 +102,11 @@ async def test_refusals_do_not_tell_why(accounts: Accounts) -> None:
     assert errors[0].metadata["subject"] == "sign-in"
 
 
-async def test_refusals_take_the_same_time(accounts: Accounts) -> None:
+async def test_refusals_take_the_same_time(
+    accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each computes one hash and writes one event; medians of alternating attempts are compared."""
+    make_real(monkeypatch)
     await set_password(accounts)
     await set_password(accounts, BEN)
     await accounts.user(BEN.subject, "uni", disabled=True)
@@ -465,3 +469,9 @@ async def _add(accounts: Accounts, user: Identity, organization: str, **more: An
     request = pb.PutUserRequest(email=user.subject, organization=organization, **more)
     by = Identity("boss", organization, ("organization_admin",))
     await accounts.call("PutUser", request, by)
+
+
+def test_a_hash_costs_what_owasp_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_real(monkeypatch)
+    costly = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+    assert not password_hashes.is_outdated(costly.hash(PASSWORD))
