@@ -12,7 +12,6 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 SYNCED := $(VENV)/.synced
 
-PROCESSORS := $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count(), 8))')
 # Tests wait for half of their time, and a fork costs nothing (tests/forks.py).
 FORKS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 3, 8))')
 # Hundreds of processes start in the tests. Each would compile all it imports anew.
@@ -155,9 +154,8 @@ digests: $(SYNCED) ## Fix the images of others in the compose file and the Docke
 licences: $(SYNCED) ## Check the licence of every locked package
 	$(BIN)/python -m docs.project.licences
 
-# These tests hardly wait.
 quick: $(SYNCED) ## Run fast tests of every member
-	$(BIN)/pytest -q --forks=$(PROCESSORS) -m "not alone and not exhaustive" -k "not postgresql" @tests/quick.txt
+	$(BIN)/pytest -q --forks=$(FORKS) -m "not alone and not exhaustive" -k "not postgresql" @tests/quick.txt
 
 # This test measures memory, of which libraries that other processes use, too, count in part only. It waits
 # for minutes, so only the profile `nightly` runs it. `make idle` measures the same.
