@@ -4,7 +4,7 @@ import base64
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from heddle_assistants.accounts.bootstrap import ENCRYPTION_FILE, PEPPER_FILE
 from heddle_runtime.errors import InvalidRequestError
@@ -14,7 +14,7 @@ from heddle_runtime.settings.secret_files import is_secret, secret_in_file, vari
 from heddle_runtime.storage.database.address import SqliteAddress, parse
 from heddle_runtime.storage.durable_files import write
 
-from heddle_devstack import StackSettings
+from heddle_devstack import StackSettings, optional_classes
 from heddle_devstack.backup.archive import Row
 from heddle_devstack.backup.stores import Stores
 
@@ -33,7 +33,7 @@ async def secrets(stores: Stores) -> AsyncIterator[dict[str, Any]]:
 async def files() -> AsyncIterator[dict[str, Any]]:
     """Yield the files that settings name and that hold secrets or the operator's lists."""
     values: dict[str, bytes] = {}
-    for kind in get_type_hints(StackSettings).values():
+    for kind in _settings_classes():
         for name in set(_FILES) & set(kind.model_fields):
             for variable in variables(kind, name):
                 path = Path(os.environ.get(variable) or "/")
@@ -101,8 +101,12 @@ def _secrets(stores: Stores) -> dict[str, str]:
     return values
 
 
+def _settings_classes() -> list[type[Any]]:
+    return [*StackSettings.classes().values(), *optional_classes().values()]
+
+
 def _configured() -> Iterator[tuple[str, str]]:
-    for kind in get_type_hints(StackSettings).values():
+    for kind in _settings_classes():
         for name, field in kind.model_fields.items():
             for variable in variables(kind, name) if is_secret(field) else ():
                 value = os.environ.get(variable) or secret_in_file(variable)
