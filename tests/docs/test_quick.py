@@ -18,3 +18,8 @@ def test_a_quick_test_uses_each_member(member: str) -> None:
     listed = (ROOT / "tests/quick.txt").read_text().split()
     folder = f"tests/{FOLDERS.get(member, member)}"
     assert any(Path(path).is_relative_to(folder) for path in listed)
+
+
+def test_each_listed_file_exists() -> None:
+    listed = (ROOT / "tests/quick.txt").read_text().split()
+    assert [path for path in listed if not (ROOT / path).exists()] == []
