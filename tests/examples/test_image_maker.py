@@ -44,5 +44,5 @@ async def test_without_a_key_the_request_fails_and_says_so(tmp_path: Path) -> No
     for answer in answers:
         assert answer.text == ""
         assert answer.error["message"].startswith(
-            "The generation of images is not set up here. Ask the operator."
+            "The provider of the model is not set up here. Ask the operator."
         )

@@ -27,7 +27,6 @@ PRODUCT = ("gateway", "services", "tools-service", "migration-service")
 REVIEWED = {
     "services/devstack/src/heddle_devstack/backup/restoring.py",
     "services/knowledge/src/heddle_knowledge/engines/postgres.py",
-    "services/knowledge/src/heddle_knowledge/files/sqlite_files.py",
     "migration-service/src/heddle_migration_service/lamb/tables.py",
     "services/runtime/src/heddle_runtime/storage/database/identities.py",
     "services/knowledge/src/heddle_knowledge/document_queries/database.py",

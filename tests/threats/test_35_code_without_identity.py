@@ -84,8 +84,9 @@ async def services(
             addresses = {
                 name: getattr(heddle.stack, name)
                 for name in heddle.stack.__slots__
-                if name != "gateway"
+                if name not in ("gateway", "optional")
             }
+            addresses |= heddle.stack.optional
             by_address = {each.address: each for each in several}
             names = {name: by_address[address] for name, address in addresses.items()}
             yield Services(names, secret)

@@ -42,7 +42,6 @@ UNAUDITED = {
     ("audit/people.py", "erase"): "changes events; the erasure of the person is an event",
     ("audit/log.py", "open_audit_log"): "begins the log",
     ("audit/log.py", "recording"): "adds events of others",
-    ("audit/log.py", "writing"): "adds the events",
     ("following/claims.py", "claim"): "assigns the following to a service; changes no setting",
     ("jobs/store.py", "claim"): "assigns a job to a service; its start is in the log",
     ("jobs/store.py", "report"): "stores the progress of a job; its changes are in the log",

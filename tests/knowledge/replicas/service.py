@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 import preloaded
+from assistants.serving import SECRET
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle_runtime.errors import from_rpc
@@ -22,7 +23,6 @@ from patience import until
 from pydantic import SecretStr
 from runtime.ports import free_port
 
-SECRET = "i" * 40
 ANN = Identity("ann@uni.example", "uni", ("creator",))
 _CONTRACTS = (
     files_pb2_grpc.FileServiceStub,
