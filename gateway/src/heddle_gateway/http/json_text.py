@@ -118,7 +118,8 @@ def check_values(body: bytes) -> None:
     Raises:
         InvalidRequestError: It has too many values.
     """
-    if values_in(body, MAX_BODY_VALUES) > MAX_BODY_VALUES:
+    # A value has a byte at least, so that a short body needs no count.
+    if len(body) > MAX_BODY_VALUES and values_in(body, MAX_BODY_VALUES) > MAX_BODY_VALUES:
         raise InvalidRequestError(f"The body has more than {MAX_BODY_VALUES:,} values.")
 
 

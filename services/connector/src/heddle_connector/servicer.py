@@ -138,10 +138,13 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                 if call.replaced is not None:
                     replaced = pb.GenerationEvent(model_replaced=call.replaced)
                     yield pb.GenerateMessageResponse(events=[replaced])
-                if events := await answer.take(first):
+                if events := await answer.take_in_turns(first):
                     yield _response(call, events)
                 async for batch in batches:
-                    if events := await answer.take(batch):
+                    # A token costs no coroutine.
+                    short = _is_short(batch)
+                    events = answer.take(batch) if short else await answer.take_in_turns(batch)
+                    if events:
                         yield _response(call, events)
                 answer.end(call)
             except HeddleError as error:
@@ -170,7 +173,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             with call.inference:
                 events = await complete(self.tenants, call)
                 answer = _Answer(self.parsers.reader(call), texts)
-                events = await answer.take(events)
+                events = await answer.take_in_turns(events)
                 answer.end(call)
         except HeddleError as error:
             error.metadata.setdefault("provider", call.connector)
@@ -219,21 +222,19 @@ class _Answer:
         self._traced = traced
         self._valid = ValidTexts()
 
-    async def take(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the events up to `Done`, with what is written into the text as events.
-
-        Other calls have turns while a long text is read.
-        """
-        if all(type(each) is not TextDelta or len(each.text) <= _TURN for each in events):
-            return self._take(events)
+    async def take_in_turns(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Return the same as `take`. Other calls have turns while a long text is read."""
+        if _is_short(events):
+            return self.take(events)
         result: list[Event] = []
         for event in events:
             for part in _parts(event):
-                result += self._take([part])
+                result += self.take([part])
                 await asyncio.sleep(0)
         return result
 
-    def _take(self, events: Sequence[Event]) -> Sequence[Event]:
+    def take(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Return the events up to `Done`, with what is written into the text as events."""
         if self._done or not events:
             return ()
         events = self._valid.take(events)
@@ -278,6 +279,14 @@ def _model(connector: str, model: Model) -> pb.Model:
         title=valid_text(model.title or model.name),
         input_kinds=[_KINDS[kind] for kind in model.input_kinds],
     )
+
+
+def _is_short(events: Sequence[Event]) -> bool:
+    """Return whether the texts of events are read in a short time."""
+    for event in events:  # noqa: SIM110 - a generator would cost each token more
+        if type(event) is TextDelta and len(event.text) > _TURN:
+            return False
+    return True
 
 
 def _parts(event: Event) -> Iterator[Event]:

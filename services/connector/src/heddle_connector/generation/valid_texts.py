@@ -38,10 +38,8 @@ class ValidTexts:
 
     def take(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return the events with valid texts."""
-        if self._half is None and len(events) == 1:
-            [first] = events
-            if type(first) is TextDelta and (first.text.isascii() or _is_valid(first.text)):
-                return events
+        if self._half is None and all(map(_is_valid, events)):
+            return events
         valid: list[Event] = []
         for event in events:
             if isinstance(event, TextDelta | ReasoningDelta):
@@ -69,7 +67,16 @@ class ValidTexts:
         return [*before, replace(delta, text=valid_text(text))] if text else before
 
 
-def _is_valid(text: str) -> bool:
+def _is_valid(event: Event) -> bool:
+    """Return whether an event of a usual kind has valid texts. False: it has to be looked at."""
+    if type(event) is TextDelta:
+        text = event.text
+    elif type(event) is Done and not event.message_extra_json:
+        text = event.model
+    else:
+        return False
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -94,5 +94,7 @@ class SseDecoder:
 
 def payloads_of(body: bytes) -> list[bytes]:
     """Return the data of the events in a whole body, or the JSON object that the body is."""
+    if body.startswith(b"{") and b"data:" not in body:  # the usual form of a whole answer
+        return [body]
     decoder = SseDecoder(MAX_BODY_BYTES)
     return [*decoder.feed(body), *decoder.end()]
