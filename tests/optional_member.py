@@ -6,8 +6,12 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 MEMBER = "heddle_migration_service"
 IS_INSTALLED = find_spec(MEMBER) is not None
+of_member = pytest.mark.skipif(not IS_INSTALLED, reason=f"{MEMBER} is not installed")
+"""Marks a test of the member in a file that imports nothing of it."""
 _TESTS = Path(__file__).parent
 _IMPORT = re.compile(r"^from (\S+) import (\w+)|^import (\S+)", re.MULTILINE)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Run
 from cli.serving import Services
+from heddle_runtime.serving.optional import optional_services
 from runtime.ports import free_port
 
 
@@ -116,7 +117,7 @@ def test_health_lists_the_services_and_fails_if_one_does_not_answer(
     heddle: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code, out, _ = heddle("health")
-    assert (code, len(out.splitlines())) == (0, 6)
+    assert (code, len(out.splitlines())) == (0, 5 + len(optional_services()))
     assert out.splitlines()[0].split() == ["orchestrator", "ready"]
 
     monkeypatch.setenv("HEDDLE_TOOLS_ADDRESS", f"127.0.0.1:{free_port()}")

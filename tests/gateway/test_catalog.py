@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 import pytest
 from gateway.conftest import KEY, Bench, Start
+from optional_member import of_member
 
 LAMB = "/lamb/v1/completions"
 
@@ -77,6 +78,7 @@ async def test_the_details_of_health_name_the_problem_for_operators(
     assert refused.status_code == 401
 
 
+@of_member
 async def test_tools_are_listed_for_both_of_lambs_clients(bench: Bench) -> None:
     listed = (await bench.client.get(f"{LAMB}/tools")).json()
     assert listed["count"] == 3
@@ -108,6 +110,7 @@ async def test_tools_are_listed_for_both_of_lambs_clients(bench: Bench) -> None:
     assert (await bench.client.get(f"{LAMB}/tools/simple_rag")).json() == listed["tools"][1]
 
 
+@of_member
 @pytest.mark.parametrize(("method", "path"), [("GET", "x"), ("POST", "x/validate")])
 async def test_a_missing_tool_is_told_in_both_forms(bench: Bench, method: str, path: str) -> None:
     response = await bench.client.request(method, f"{LAMB}/tools/{path}", content=b"{}")
@@ -116,6 +119,7 @@ async def test_a_missing_tool_is_told_in_both_forms(bench: Bench, method: str, p
     assert response.json()["error"]["code"] == "not_found"
 
 
+@of_member
 async def test_a_configuration_is_validated_with_all_its_errors(bench: Bench) -> None:
     path = f"{LAMB}/tools/rubric/validate"
     assert (await bench.client.post(path, json={})).json() == {"valid": True, "errors": []}
@@ -127,6 +131,7 @@ async def test_a_configuration_is_validated_with_all_its_errors(bench: Bench) ->
     assert (await bench.client.post(path, json=[])).status_code == 400
 
 
+@of_member
 async def test_editors_get_everything_in_one_list(bench: Bench) -> None:
     assert (await bench.client.get(f"{LAMB}/list")).json() == {
         "prompt_processors": ["simple_augment"],
@@ -149,6 +154,7 @@ async def test_editors_get_everything_in_one_list(bench: Bench) -> None:
     }
 
 
+@of_member
 async def test_strategies_are_listed(bench: Bench) -> None:
     assert (await bench.client.get(f"{LAMB}/orchestrators")).json() == {
         "orchestrators": [

@@ -23,6 +23,7 @@ from heddle_runtime.errors import (
     UnavailableError,
     Violation,
 )
+from optional_member import of_member
 
 TOOL_RAN = RunEvent(
     tool_finished=ToolFinished(binding_id="b", tool="rubric", elapsed=Duration(seconds=1))
@@ -67,6 +68,7 @@ async def test_the_endpoint_has_several_spellings(bench: Bench, path: str) -> No
     assert (await bench.client.post(path, json=body)).status_code == 200
 
 
+@of_member
 @pytest.mark.parametrize("slash", ["", "/"])
 async def test_lambs_own_endpoint_names_the_assistant_in_its_address(
     bench: Bench, slash: str
