@@ -37,25 +37,20 @@ TARGETS = {
 """The lines that each package should have at most."""
 RECORDED = {
     "heddle_gateway": 13_800,
-    "heddle_tools_service": 18_400,
-    "heddle_migration_service": 11_300,  # with what gateway and command had for LAMB alone
+    "heddle_tools_service": 17_900,
+    "heddle_migration_service": 11_200,  # with what gateway and command had for LAMB alone
     "heddle_assistants": 14_100,
     "heddle_connector": 11_900,
-    "heddle_knowledge": 20_200,
+    "heddle_knowledge": 19_800,
     "heddle_orchestrator": 8_400,
-    "heddle_runtime": 12_900,  # `database`, which was in heddle_assistants, has 1,300
-    "heddle_cli": 3_400,
+    "heddle_runtime": 12_800,  # `database`, which was in heddle_assistants, has 1,300
     "heddle_devstack": 1_600,
-    "heddle_conversion": 2_400,
-    TOTAL: 115_400,
+    "heddle_conversion": 1_800,
+    TOTAL: 115_300,
 }
 """The limit of each package that is above its target: its lines, rounded up. It may only fall."""
 SLACK = 1_000
 """A recorded limit is lowered when so many lines are gone."""
-CIRCULAR = {
-    "heddle_migration_service": 2,
-}
-"""The circular units of each package that still has some. It may only fall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +97,8 @@ def import_problems(packages: Sequence[Package]) -> Iterator[str]:
     for package in packages:
         for cycle in package.cycles:
             yield f"modules import each other: {', '.join(cycle)}"
-        if package.circular > CIRCULAR.get(package.name, 0):
-            limit = CIRCULAR.get(package.name, 0)
-            yield f"{package.name} has {package.circular} circular units; the limit is {limit}"
+        if package.circular:
+            yield f"{package.name} has {package.circular} units that import each other in a circle"
         if package.name == "heddle_gateway" and package.units > MAX_GATEWAY_UNITS:
             yield f"the gateway has {package.units} units, {MAX_GATEWAY_UNITS} at most"
         if package.name == "heddle_gateway" and package.levels > MAX_GATEWAY_LEVELS:

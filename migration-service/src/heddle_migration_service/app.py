@@ -31,7 +31,6 @@ from heddle_runtime.settings import addresses
 from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
-from heddle_migration_service.batch_jobs.servicer import MigrationServicer
 from heddle_migration_service.batch_jobs.work import Work
 from heddle_migration_service.following import Follower
 from heddle_migration_service.jobs import JobRunner
@@ -41,6 +40,7 @@ from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.lamb.knowledge_registry import LambServer
 from heddle_migration_service.records.servicer import RecordServicer
 from heddle_migration_service.row_batches import RowBatches
+from heddle_migration_service.servicer import MigrationServicer
 
 _KB_SECONDS = 60.0
 """How long to wait for LAMB's knowledge-base server."""

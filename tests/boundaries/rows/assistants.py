@@ -34,7 +34,7 @@ from heddle_assistants.sharing.store import shares_of
 from heddle_assistants.usage import days, entries, recording, reservations
 from heddle_assistants.versions.text_pieces import text_pieces
 from heddle_conversion import columns, contract_tools, identifiers, json_text
-from heddle_migration_service.batch_jobs import servicer as batch_jobs
+from heddle_migration_service import servicer as batch_jobs
 from heddle_migration_service.lamb import kinds
 from heddle_migration_service.lamb.values import LambRow
 from heddle_migration_service.records import view
@@ -199,7 +199,7 @@ ROWS: dict[str, Check] = {
     f"{_CONVERSION}.json_text._MAX_DIGITS": lambda n: (
         json_text.checked({"a": 10 ** (n - 1)}) and None
     ),
-    "heddle_migration_service.batch_jobs.servicer._MAX_IDS": lambda n: batch_jobs.check_request(
+    "heddle_migration_service.servicer._MAX_IDS": lambda n: batch_jobs.check_request(
         migration_pb2.RunMigrationRequest(kind=jobs_pb2.JOB_KIND_SWEEP, ids=["1"] * n)
     ),
     "heddle_migration_service.lamb.kinds._MAX_ID": lambda n: (
