@@ -118,6 +118,7 @@ lint-types: $(SYNCED)
 	$(BIN)/mypy
 
 lint-others: $(SYNCED)
+	@$(UV) lock --check --quiet
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
