@@ -1,9 +1,8 @@
 """The service as it is put together: settings, both contracts, one process."""
 
-import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,9 +10,6 @@ import pytest
 from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle.tool.v1 import tool_pb2_grpc
-from heddle_knowledge.embedders.embedding import Embedder
-from heddle_knowledge.embedders.local_embedders import LocalEmbedder
-from heddle_knowledge.service.lazy_store import LazyStore, Storage
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_migration_service.searches.settings import SearchSettings
 from heddle_runtime.errors import UnavailableError
@@ -213,23 +209,6 @@ async def test_the_list_names_every_tool(tmp_path: Path) -> None:
 
     assert {tool.name for tool in listed.tools} == {golden.stem for golden in GOLDEN.iterdir()}
     assert not listed.problems
-
-
-@asynccontextmanager
-async def english() -> AsyncGenerator[Sequence[Embedder]]:
-    async with LocalEmbedder() as embedder:
-        yield [embedder]
-
-
-async def test_a_store_that_is_there_already_is_opened_before_it_is_asked_for(
-    tmp_path: Path,
-) -> None:
-    async with LazyStore(Storage(tmp_path / "absent"), english) as absent:
-        assert not (tmp_path / "absent").exists()
-        await absent.get()
-    async with LazyStore(Storage(tmp_path / "absent"), english) as present:
-        store = await asyncio.wait_for(present.get(), 30)
-        assert not await store.collections.all()
 
 
 async def test_a_store_that_cannot_be_opened_ends_nothing_but_its_own_calls(

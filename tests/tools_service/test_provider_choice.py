@@ -82,11 +82,11 @@ async def test_a_switch_leaves_nothing_behind() -> None:
 
 
 async def test_the_embedding_model_is_asked_for_as_the_settings_say() -> None:
-    given = {"embeddings_api": "jina", "embeddings_dimension": 2048, "embeddings_batch": 7}
+    given = {"embeddings_api": "jina", "embeddings_dimension": 2048}
     settings = KnowledgeSettings.model_validate({**CLOUD, **given})
     async with browser() as http, get_embeddings(settings, http) as (embedder, *_):
         assert isinstance(embedder, RemoteEmbedder)
-        assert (embedder.shape, embedder.dimension, embedder.batch) == ("jina", 2048, 7)
+        assert (embedder.shape, embedder.dimension) == ("jina", 2048)
         assert embedder.server.url == "http://vllm:8000/v1"
 
 

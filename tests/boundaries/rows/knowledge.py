@@ -23,7 +23,7 @@ from heddle_knowledge.models import multivectors
 from heddle_knowledge.pages import page_store
 from heddle_knowledge.pages.words import tokens_of
 from heddle_knowledge.reading import admission, documents
-from heddle_knowledge.reading.parsing import Parser, ParserLimits
+from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.service import (
     calls,
     document_queries,
@@ -163,7 +163,7 @@ def _embedded(*texts: str) -> list[object]:
 
 async def _waiting(documents: int, organization: str = "a") -> bool:
     """Return whether one of some documents is refused while others are read and wait."""
-    slots = Parser(ParserLimits(2, 1, 256 << 20))._slots
+    slots = Parser()._slots
     reading = [Tenant(each, "u") for each in ("busy", "busier")]
     for tenant in reading:
         await slots.acquire(tenant)

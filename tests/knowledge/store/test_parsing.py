@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.errors import UnreadableDocumentError
-from heddle_knowledge.reading.parsing import Parser, ParserLimits
+from heddle_knowledge.reading.parsing import Parser
 from heddle_runtime.serving.fair_slots import Tenant
 from knowledge.store.making import docx_of, pdf
 
@@ -18,7 +18,7 @@ HANGING = b"".join(b"<div><font size=%d></div>" % number for number in range(20_
 
 @pytest.fixture
 async def parser() -> AsyncIterator[Parser]:
-    running = Parser(ParserLimits(seconds=5))
+    running = Parser(seconds=5)
     yield running
     await running.aclose()
 

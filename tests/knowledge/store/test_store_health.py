@@ -2,29 +2,30 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+import httpx
 import pytest
-from heddle_knowledge.embedders.embedding import Embedder
-from heddle_knowledge.embedders.local_embedders import LocalEmbedder
-from heddle_knowledge.service.lazy_store import LazyStore, Storage
+from heddle_knowledge.service.lazy_store import LazyStore
+from heddle_knowledge.settings import KnowledgeSettings
 from heddle_runtime.serving.readiness import Readiness
+from integration.browser import browser
 from patience import until
+from pydantic import SecretStr
 from runtime.ports import free_port
 
 
-@asynccontextmanager
-async def english() -> AsyncGenerator[Sequence[Embedder]]:
-    async with LocalEmbedder() as embedder:
-        yield [embedder]
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    async with browser() as client:
+        yield client
 
 
 async def test_a_folder_that_disappears_is_a_problem_and_an_unused_one_is_none(
-    tmp_path: Path,
+    tmp_path: Path, http: httpx.AsyncClient
 ) -> None:
-    async with LazyStore(Storage(tmp_path / "store"), english) as store:
+    async with LazyStore(KnowledgeSettings(data_dir=tmp_path / "store"), http) as store:
         readiness = Readiness({"store": store.check})
         await readiness.update()
         assert readiness.serving
@@ -44,20 +45,25 @@ async def test_a_folder_that_disappears_is_a_problem_and_an_unused_one_is_none(
         assert "could not be read" in readiness.conditions["store"].problem
 
 
-async def test_a_store_is_opened_at_the_start_if_its_folder_has_tables(tmp_path: Path) -> None:
-    async with LazyStore(Storage(tmp_path), english) as store:
+async def test_a_store_is_opened_at_the_start_if_its_folder_has_tables(
+    tmp_path: Path, http: httpx.AsyncClient
+) -> None:
+    async with LazyStore(KnowledgeSettings(data_dir=tmp_path), http) as store:
         (tmp_path / "audit.db").touch()
         assert not store.opening
         await store.get()
-    async with LazyStore(Storage(tmp_path), english) as store:
+    async with LazyStore(KnowledgeSettings(data_dir=tmp_path), http) as store:
         assert store.opening
         await store.get()
 
 
 @pytest.mark.timeout(60)
-async def test_a_database_server_that_does_not_answer_is_a_problem(tmp_path: Path) -> None:
+async def test_a_database_server_that_does_not_answer_is_a_problem(
+    tmp_path: Path, http: httpx.AsyncClient
+) -> None:
     place = f"postgresql://heddle:secret-word@127.0.0.1:{free_port()}/heddle"
-    async with LazyStore(Storage(place), english, beside=tmp_path) as store:
+    settings = KnowledgeSettings(store_url=SecretStr(place), data_dir=tmp_path)
+    async with LazyStore(settings, http) as store:
         readiness = Readiness({"store": store.check})
         for _ in range(200):  # the engine is loaded first
             await readiness.update()

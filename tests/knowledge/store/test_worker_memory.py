@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
-from heddle_knowledge.reading.parsing import Parser, ParserLimits
+from heddle_knowledge.reading.parsing import Parser
 
 
 def address_limit(pid: int | None) -> int:
@@ -21,11 +21,11 @@ async def test_the_process_that_embeds_passages_has_a_limit() -> None:
         assert address_limit(embedder.worker_pid) == 4 * 1024**3
 
 
-async def test_a_process_that_reads_documents_has_the_limit_of_the_settings() -> None:
-    parser = Parser(ParserLimits(processes=1, memory_bytes=700 * 1024**2))
+async def test_a_process_that_reads_documents_has_a_limit() -> None:
+    parser = Parser(processes=1)
     try:
         await parser.parse(b"warp", media_type="", name="a.txt")
         [worker] = parser._workers  # noqa: SLF001 - its process
-        assert address_limit(worker.pid) == 700 * 1024**2
+        assert address_limit(worker.pid) == 1024**3
     finally:
         await parser.aclose()

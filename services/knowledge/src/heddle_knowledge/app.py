@@ -28,14 +28,7 @@ from heddle_knowledge.audit.events import WaitingEvents
 from heddle_knowledge.audit.recording import AUDIT, AuditOutbox, audit_stub
 from heddle_knowledge.collection.shared_registry import SharedRegistry, Shares, none_shared
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
-from heddle_knowledge.provider_factory import (
-    get_embeddings,
-    get_reranker,
-    get_vectordb,
-    get_visual_search,
-    get_vlm,
-)
-from heddle_knowledge.reading.parsing import ParserLimits
+from heddle_knowledge.provider_factory import get_vectordb, get_vlm
 from heddle_knowledge.service.calls import Backends
 from heddle_knowledge.service.extensions import OpenSource, ServiceParts, installed
 from heddle_knowledge.service.failures import TranslatedFailures
@@ -43,7 +36,7 @@ from heddle_knowledge.service.lazy_store import LazyStore
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_knowledge.uploads.deletions import FileDeletions
-from heddle_knowledge.uploads.ingestion_queue import IngestionQueue, QueueLimits
+from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.old_uploads import ASSISTANTS, OldUploads
 from heddle_knowledge.uploads.personal_data import KnowledgeData
 from heddle_knowledge.uploads.servicer import FileServicer
@@ -80,21 +73,7 @@ async def app(
         web = WebDocuments(
             await resources.enter_async_context(new_http(Egress(settings.web_networks)))
         )
-        store = await resources.enter_async_context(
-            LazyStore(
-                get_vectordb(settings),
-                lambda: get_embeddings(settings, http),
-                lambda reader: get_visual_search(settings, http, reader),
-                lambda: get_reranker(settings, http),
-                settings.data_dir,
-                ParserLimits(
-                    settings.parser_processes,
-                    settings.parser_seconds,
-                    settings.parser_memory_mib * 1024**2,
-                ),
-                objects,
-            )
-        )
+        store = await resources.enter_async_context(LazyStore(settings, http, objects))
         stores = await resources.enter_async_context(
             open_file_stores(str(get_vectordb(settings).place), settings.data_dir, objects)
         )
@@ -103,7 +82,6 @@ async def app(
                 stores,
                 store.get,
                 Sources(web, Transcripts(web, settings.youtube_url)),
-                QueueLimits(settings.max_queued_files, settings.max_queued_files_per_organization),
             )
         )
         if accounts is None and settings.assistants_address != NOWHERE:

@@ -1,8 +1,9 @@
 """Makes the models and the storage that the settings name. No other module names them."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
@@ -13,7 +14,6 @@ from heddle_knowledge.models.interpreters import (
     VisionModel,
 )
 from heddle_knowledge.models.server import ModelServer
-from heddle_knowledge.service.lazy_store import Storage
 from heddle_knowledge.settings import KnowledgeSettings
 
 if TYPE_CHECKING:  # these load numpy, which a service without knowledge never needs
@@ -21,6 +21,16 @@ if TYPE_CHECKING:  # these load numpy, which a service without knowledge never n
     from heddle_knowledge.pages.models import PageModel
     from heddle_knowledge.pages.reader import PageReader
     from heddle_knowledge.searching.ranking import Reranker
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The place where a knowledge store holds its data."""
+
+    place: Path | str = field(repr=False)
+    """A folder, or the address of a server, which may hold a password."""
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The further options of an object store."""
 
 
 @asynccontextmanager
@@ -71,18 +81,15 @@ def _remote_embedder(
         settings.embeddings_api,
         settings.embeddings_query_prefix,
         settings.embeddings_passage_prefix,
-        settings.embeddings_batch,
     )
 
 
 def get_vectordb(settings: KnowledgeSettings) -> Storage:
     """Return the storage of the knowledge store."""
-    seconds = settings.version_seconds, settings.cleanup_seconds
     if settings.place_of("vectordb") == "local":
-        return Storage(settings.data_dir, {}, *seconds)
+        return Storage(settings.data_dir)
     options = {key: value.get_secret_value() for key, value in settings.store_options.items()}
-    url = settings.store_url.get_secret_value()
-    return Storage(url, options, *seconds)
+    return Storage(settings.store_url.get_secret_value(), options)
 
 
 def get_reranker(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Reranker | None":

@@ -75,26 +75,6 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         le=64,
         description="Processes that read documents. One organisation uses all but one of them.",
     )
-    parser_seconds: float = Field(
-        default=60.0,
-        gt=0,
-        description="Seconds for reading one document. A document that takes longer fails.",
-    )
-    parser_memory_mib: int = Field(
-        default=1024,
-        ge=256,
-        description="Mebibytes that one of these processes may use. A document that needs more "
-        "fails.",
-    )
-    max_queued_files: int = Field(
-        default=20_000,
-        ge=1,
-        description="Files of all organisations that wait to be brought into collections. "
-        "Further files are refused until some are done.",
-    )
-    max_queued_files_per_organization: int = Field(
-        default=5_000, ge=1, description="Such files of one organisation."
-    )
     web_networks: Networks = Field(
         default=(),
         description="Private networks, separated by commas, from which every user may add "
@@ -139,9 +119,6 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     )
     embeddings_passage_prefix: str = Field(
         default="", description="What it wants before a passage: `passage: `."
-    )
-    embeddings_batch: int = Field(
-        default=32, ge=1, le=2048, description="The most texts in one request."
     )
     reranker: Place | None = Field(
         default=None,

@@ -5,8 +5,7 @@ from typing import Self, get_type_hints
 
 from heddle_assistants.app import AssistantsSettings
 from heddle_connector.app import ConnectorSettings
-from heddle_knowledge.provider_factory import get_vectordb
-from heddle_knowledge.service.lazy_store import Storage
+from heddle_knowledge.provider_factory import Storage, get_vectordb
 from heddle_knowledge.settings import KnowledgeSettings
 from heddle_runtime.errors import InvalidRequestError
 from heddle_tools_service.settings import ToolsSettings

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import TypeVar
@@ -15,9 +14,10 @@ from heddle_knowledge.chunking.options import DEFAULT, Chunking
 from heddle_knowledge.errors import BusyError, StorageError, UnreadableDocumentError
 from heddle_knowledge.workers.worker import WorkerProcess
 
-MEMORY_VARIABLE = "KNOWLEDGE_PARSER_MEMORY_BYTES"
-"""The variable in the environment of a parser that holds the number of bytes it may use."""
-DEFAULT_MEMORY_BYTES = 1024**3
+PARSERS = 2
+"""Processes that read documents, by default."""
+_SECONDS = 60.0
+"""For one document."""
 _WORKER = "heddle_knowledge.reading.worker"
 _MAX_WAITING = 256
 """Documents that wait for a parser. Each is in memory."""
@@ -62,41 +62,24 @@ class ParseReply(msgspec.Struct, frozen=True):
     chunks: list[Chunk]
 
 
-@dataclass(frozen=True, slots=True)
-class ParserLimits:
-    """The limits of parsers."""
-
-    processes: int = 2
-    """Parsers at the same time. One organisation uses all but one of them."""
-    seconds: float = 60.0
-    """For one document."""
-    memory_bytes: int = DEFAULT_MEMORY_BYTES
-    """The memory of one process. A document that needs more is refused."""
-
-
-DEFAULT_LIMITS = ParserLimits()
-
-
 class Parser:
     """The parsing workers, seen from the store. Each starts with its first document."""
 
-    def __init__(self, limits: ParserLimits = DEFAULT_LIMITS) -> None:
-        """Prepare, without starting anything."""
-        environment = {MEMORY_VARIABLE: str(limits.memory_bytes)}
+    def __init__(self, processes: int = PARSERS, *, seconds: float = _SECONDS) -> None:
+        """Prepare, without starting anything. One organisation uses all processes but one."""
         self._workers = [
             WorkerProcess(
                 _WORKER,
-                seconds=limits.seconds,
+                seconds=seconds,
                 refusal=UnreadableDocumentError,
-                environment=environment,
                 killed_with_request=True,
             )
-            for _ in range(limits.processes)
+            for _ in range(processes)
         ]
         self._free = list(self._workers)
         self._slots = FairSlots(
-            limits.processes,
-            per_organization=max(1, limits.processes - 1),
+            processes,
+            per_organization=max(1, processes - 1),
             max_waiting=_MAX_WAITING,
             max_waiting_per_organization=_MAX_WAITING_PER_ORGANIZATION,
         )

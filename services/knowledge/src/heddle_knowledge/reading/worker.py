@@ -1,13 +1,9 @@
 """The process that reads documents: `python -m heddle_knowledge.reading.worker`."""
 
-import os
-
 from heddle_knowledge.chunking.chunks import chunk
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.reading.documents import parse, text_of
 from heddle_knowledge.reading.parsing import (
-    DEFAULT_MEMORY_BYTES,
-    MEMORY_VARIABLE,
     ParseReply,
     ParseRequest,
     TextReply,
@@ -15,15 +11,14 @@ from heddle_knowledge.reading.parsing import (
 )
 from heddle_knowledge.workers.serving import serve
 
+_MEMORY = 1024**3
+"""Bytes of addresses. A document that needs more is refused."""
+
 
 def main() -> None:
     """Read what the service sends, until it goes."""
-    serve(
-        _read,
-        ParseRequest | TextRequest,
-        refusal=UnreadableDocumentError,
-        memory_bytes=int(os.environ.get(MEMORY_VARIABLE, DEFAULT_MEMORY_BYTES)),
-    )
+    requests = ParseRequest | TextRequest
+    serve(_read, requests, refusal=UnreadableDocumentError, memory_bytes=_MEMORY)
 
 
 def _read(request: ParseRequest | TextRequest) -> ParseReply | TextReply:

@@ -1,48 +1,32 @@
 """Opens the knowledge store when it is first needed."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
+import httpx
 import structlog
 from heddle_runtime.rpc.multiplex.server import loading
 from heddle_runtime.storage.object_store import ObjectStore
 
 from heddle_knowledge.engines.address import is_database
+from heddle_knowledge.provider_factory import (
+    get_embeddings,
+    get_reranker,
+    get_vectordb,
+    get_visual_search,
+)
+from heddle_knowledge.settings import KnowledgeSettings
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.embedders.embedding import Embedder
-    from heddle_knowledge.pages.models import PageModel
-    from heddle_knowledge.pages.page_place import PagePlace
-    from heddle_knowledge.pages.reader import PageReader
-    from heddle_knowledge.reading.parsing import ParserLimits
-    from heddle_knowledge.searching.ranking import Reranker
     from heddle_knowledge.store import KnowledgeStore
 
-Embeddings = Callable[[], "AbstractAsyncContextManager[Sequence[Embedder]]"]
-"""Makes the embedders when they are first needed: the one that collections get which name none, and
-the others."""
-PageModels = Callable[["PageReader"], "PageModel"]
-"""Makes what ranks pages, likewise."""
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """The places where a knowledge store holds its data."""
-
-    place: Path | str = field(repr=False)
-    """A folder, or the address of a server, which may hold a password."""
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The further options of an object store."""
-    version_seconds: float = 120.0
-    """The time for which files of earlier versions of a collection stay."""
-    cleanup_seconds: float = 300.0
-    """The interval at which deleted data is removed from files."""
 
 
 class LazyStore:
@@ -55,33 +39,22 @@ class LazyStore:
 
     def __init__(
         self,
-        storage: Storage,
-        embeddings: Embeddings,
-        page_model: PageModels | None = None,
-        reranker: "Callable[[], Reranker | None]" = lambda: None,
-        beside: Path | None = None,
-        parser_limits: "ParserLimits | None" = None,
+        settings: KnowledgeSettings,
+        http: httpx.AsyncClient,
         objects: ObjectStore | None = None,
     ) -> None:
         """Prepare. The models are made when they are first needed.
 
         Args:
-            storage: Where the store is.
-            embeddings: Makes the embedders.
-            page_model: Makes what ranks pages; None: what reads them with the service's own models.
-            reranker: Makes the reranking model, if there is one.
-            beside: The folder of what stays on this machine: graphs, and pages unless the store is
-                a database. Without it, the store's own folder.
-            parser_limits: What the processes that read documents may use; None: the defaults.
+            settings: Where the store is, and its models. In the data folder are graphs, and pages
+                unless the store is a database.
+            http: For the operator's own servers.
             objects: For pictures of pages whose records are in a database.
         """
-        self._storage = storage
-        self._embeddings = embeddings
-        self._page_model = page_model
-        self._reranker = reranker
-        self._beside = beside
-        self._parser_limits = parser_limits
+        self._settings = settings
+        self._http = http
         self._objects = objects
+        self._place = get_vectordb(settings).place
         self._opening = asyncio.Lock()
         self._store: KnowledgeStore | None = None
         self._embedders: Sequence[Embedder] = ()
@@ -89,7 +62,7 @@ class LazyStore:
         self._warming: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        place = self._storage.place
+        place = self._place
         if isinstance(place, str) or await asyncio.to_thread(_has_tables, place):
             self._warming = asyncio.create_task(self._warm())
         return self
@@ -124,7 +97,7 @@ class LazyStore:
         Raises:
             StorageError: The place cannot be made, read or written.
         """
-        on_server = isinstance(self._storage.place, str)
+        on_server = isinstance(self._place, str)
         if self._store is None and (self._opening.locked() or not on_server):
             return
         await (await self.get()).collections.all()
@@ -136,43 +109,34 @@ class LazyStore:
 
     async def _enter_embedders(self) -> "Sequence[Embedder]":
         if not self._embedders:
-            entering = self._resources.enter_async_context(self._embeddings())
+            entering = self._resources.enter_async_context(
+                get_embeddings(self._settings, self._http)
+            )
             self._embedders = await entering
         return self._embedders
 
     async def _open(self) -> "KnowledgeStore":
         store = await asyncio.to_thread(import_module, "heddle_knowledge.store")  # slow
-        beside = self._beside
-        is_shared = is_database(str(self._storage.place))
+        from heddle_knowledge.pages.page_place import open_pages  # noqa: PLC0415 - loads numpy
+
+        settings, folder = self._settings, self._settings.data_dir
         first, *others = await self._enter_embedders()
-        chosen: dict[str, Any] = {}
-        if self._page_model is not None:
-            chosen["page_model"] = self._page_model
-        if self._parser_limits is not None:
-            chosen["parser_limits"] = self._parser_limits
+        pages = open_pages(str(self._place), folder.resolve() / "pages", self._objects)
         opening = store.open_store(
-            self._storage.place,
+            self._place,
             first,
             others=others,
-            reranker=self._reranker(),
-            options=self._storage.options,
-            version_seconds=self._storage.version_seconds,
-            cleanup_seconds=self._storage.cleanup_seconds,
-            pages=await self._open_pages(),
-            graphs=beside and beside / ("graph_copies" if is_shared else "graphs"),
-            **chosen,
+            reranker=get_reranker(settings, self._http),
+            options=get_vectordb(settings).options,
+            version_seconds=settings.version_seconds,
+            cleanup_seconds=settings.cleanup_seconds,
+            pages=await self._resources.enter_async_context(pages),
+            graphs=folder / ("graph_copies" if is_database(str(self._place)) else "graphs"),
+            page_model=partial(get_visual_search, settings, self._http),
+            parsers=settings.parser_processes,
         )
         opened: KnowledgeStore = await self._resources.enter_async_context(opening)
         return opened
-
-    async def _open_pages(self) -> "PagePlace | None":
-        if self._beside is None:
-            return None
-        from heddle_knowledge.pages.page_place import open_pages  # noqa: PLC0415 - loads numpy
-
-        folder = self._beside.resolve() / "pages"
-        pages = open_pages(str(self._storage.place), folder, self._objects)
-        return await self._resources.enter_async_context(pages)
 
     async def _warm(self) -> None:
         try:

@@ -23,7 +23,7 @@ from heddle_knowledge.pages.models import OcrPageModel, PageModel
 from heddle_knowledge.pages.page_place import PagePlace, open_pages
 from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.pages.reader import PageReader
-from heddle_knowledge.reading.parsing import DEFAULT_LIMITS, Parser, ParserLimits
+from heddle_knowledge.reading.parsing import PARSERS, Parser
 from heddle_knowledge.searching.ranking import Reranker
 from heddle_knowledge.store.collections import Collections
 from heddle_knowledge.store.context import StoreContext
@@ -56,7 +56,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     cleanup_seconds: float = _CLEANUP_SECONDS,
     page_model: Callable[[PageReader], PageModel] = OcrPageModel,
     pages: PagePlace | None = None,
-    parser_limits: ParserLimits = DEFAULT_LIMITS,
+    parsers: int = PARSERS,
 ) -> AsyncGenerator["KnowledgeStore"]:
     """Open the store at a place; a directory is made if it is missing.
 
@@ -79,7 +79,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         page_model: Makes what ranks pages.
         pages: Where pages are, of this store alone. Without: in a folder beside the collections; of
             a store on a server they last as long as it is open.
-        parser_limits: What the processes that read documents may use.
+        parsers: How many processes read documents.
 
     Yields:
         The store; leaving the block closes it, and ends ingestions that still run.
@@ -87,7 +87,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     Raises:
         StorageError: The place cannot be used.
     """
-    parser = Parser(parser_limits)
+    parser = Parser(parsers)
     reader = PageReader()
     model = page_model(reader)
     try:
