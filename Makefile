@@ -168,6 +168,14 @@ test: $(SYNCED) ## Run all tests with reduced counts
 	$(BIN)/pytest --forks=$(FORKS) -m "not alone and not exhaustive and not chaos" --ignore tests/chaos
 	$(BIN)/pytest -m "alone and not exhaustive" $(ALONE)
 
+mutants: $(SYNCED) ## Plant faults one by one and list those that no test finds: make mutants ARGUMENTS="--seed 1 --count 200"
+	PYTHONPATH=tests $(BIN)/python -m mutants $(ARGUMENTS)
+
+# The order of the tests is another one for each seed: make test-shuffled SEED=2
+SEED ?= 1
+test-shuffled: $(SYNCED) ## Run all tests with reduced counts in a random order
+	$(BIN)/pytest --forks=$(FORKS) -p randomly --randomly-seed=$(SEED) --randomly-dont-reset-seed -m "not alone and not exhaustive and not chaos" --ignore tests/chaos
+
 test-all: export HYPOTHESIS_PROFILE = full
 test-all: chromium promtool $(SYNCED) $(STUDIO)/shell.html ## Run all tests with full counts, the next part also after failures
 	@$(MAKE) --no-print-directory --keep-going all-parallel all-studio all-alone test-replicas all-chaos
