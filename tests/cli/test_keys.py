@@ -94,8 +94,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         async with open_database(url) as database:
             await upgrade(database, SCHEMA)
             audit = await open_audit_log(database, encryption_keys(url, settings))
-            async with account_service(database, audit, url, settings) as binding:
-                yield [binding]
+            yield [await account_service(database, audit, url, settings)]
 
     with in_thread(app(), settings) as address:
         monkeypatch.setenv("HEDDLE_ASSISTANTS_ADDRESS", address)

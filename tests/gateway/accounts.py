@@ -113,8 +113,7 @@ async def accounts(folder: Path) -> AsyncGenerator[Running]:
         async with open_database(url) as database:
             await upgrade(database, SCHEMA)
             audit = await open_audit_log(database, encryption_keys(url, settings))
-            async with account_service(database, audit, url, settings) as binding:
-                yield [binding]
+            yield [await account_service(database, audit, url, settings)]
 
     async with running(bindings(), settings) as service:
         yield service

@@ -118,8 +118,7 @@ async def serving(url: str, **settings: Any) -> AsyncGenerator[Accounts]:
             audit = await open_audit_log(
                 database, encryption_keys(url, complete), refuse=not complete.secrets_lost
             )
-            async with account_service(database, audit, url, complete) as binding:
-                yield [binding]
+            yield [await account_service(database, audit, url, complete)]
 
     async with (
         running(app(), complete) as service,

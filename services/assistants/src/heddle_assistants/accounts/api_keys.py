@@ -28,7 +28,6 @@ from sqlalchemy import (
 )
 
 from heddle_assistants.accounts.key_text import Peppers, new_key, parts
-from heddle_assistants.accounts.key_uses import KeyUses
 from heddle_assistants.accounts.owner_organizations import existing_organization
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import api_keys, organizations, users
@@ -36,6 +35,8 @@ from heddle_assistants.database.schema import api_keys, organizations, users
 log = structlog.get_logger(__name__)
 OPEN = ("active", "trial")
 """The statuses of organisations that may work."""
+_COALESCED_SECONDS = 60
+"""The time in which uses of a key are written once."""
 
 
 class ApiKeys:
@@ -47,7 +48,6 @@ class ApiKeys:
         self._peppers = peppers
         self._decoy = secrets.token_bytes(32)
         self._read = database.row_reader(_CHECKED)
-        self.uses = KeyUses(database)
 
     async def holder(self, text: str) -> pb.ResolveKeyResponse | None:
         """Return the user of a key; None if the key is not valid, for whatever reason.
@@ -60,26 +60,27 @@ class ApiKeys:
         known = _Checked(*row) if row else _Checked(identifier, self._decoy)
         digest = self._peppers.digest(secret, known.pepper_id)
         right = hmac.compare_digest(digest, known.digest)
-        if not right & (known.pepper_id in self._peppers) & known.is_open(time.time()):
+        now = int(time.time())
+        if not right & (known.pepper_id in self._peppers) & known.is_open(now):
             return None
-        if known.pepper_id != self._peppers.current:
-            await self._renew(known, secret)
-        self.uses.note(known.id)
+        is_old = (known.used_at or 0) <= now - _COALESCED_SECONDS
+        if is_old or known.pepper_id != self._peppers.current:
+            await self._note_use(known, secret, now)
         return known.holder()
 
-    async def _renew(self, known: "_Checked", secret: str) -> None:
-        """Store the digest of a valid key with the current pepper."""
-        digest = self._peppers.digest(secret, self._peppers.current)
-        changed = update(api_keys).where(
-            api_keys.c.id == known.id, api_keys.c.pepper_id == known.pepper_id
-        )
+    async def _note_use(self, known: "_Checked", secret: str, now: int) -> None:
+        """Store when a valid key was used, and its digest with the current pepper."""
+        current = self._peppers.current
+        same = api_keys.c.id == known.id, api_keys.c.pepper_id == known.pepper_id
+        query = update(api_keys).where(*same)
+        values: dict[str, object] = {"used_at": now}
+        if known.pepper_id != current:
+            values |= {"digest": self._peppers.digest(secret, current), "pepper_id": current}
         try:
             async with self._database.writing() as connection:
-                await connection.execute(
-                    changed.values(digest=digest, pepper_id=self._peppers.current)
-                )
+                await connection.execute(query.values(**values))
         except HeddleError as error:  # the key is valid; its next use tries again
-            log.warning("a key stays under a former pepper", key=known.id, reason=error.reason)
+            log.warning("use of a key not stored", key=known.id, reason=error.reason)
 
     async def require_peppers(self) -> None:
         """Check that the pepper of every usable key is known.
@@ -189,7 +190,7 @@ class ApiKeys:
             expire_time=timestamp(row.expires_at),
             revoke_time=timestamp(row.revoked_at),
             former_pepper=row.pepper_id != self._peppers.current,
-            last_use_time=timestamp(max(row.used_at or 0, self.uses.last(row.id)) or None),
+            last_use_time=timestamp(row.used_at),
         )
 
 
@@ -218,6 +219,7 @@ class _Checked:
     trusted: bool = False
     expires_at: int | None = 0
     revoked_at: int | None = 0
+    used_at: int | None = 0
     role: str | None = None
     enabled: bool | None = None
 
@@ -265,6 +267,7 @@ _CHECKED = (
         api_keys.c.trusted,
         api_keys.c.expires_at,
         api_keys.c.revoked_at,
+        api_keys.c.used_at,
         users.c.role,
         users.c.enabled,
     )

@@ -1,14 +1,9 @@
 """Assembles the account service: its secrets, its store, its servicer."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
-
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_runtime.contract.email_address import canonical_email
-from heddle_runtime.errors import HeddleError
 from heddle_runtime.http.egress import Egress, EgressSettings
 from heddle_runtime.identity.secrets import read_or_create_secret, split_secrets
-from heddle_runtime.serving.background import repeating
 from heddle_runtime.serving.server import Binding, bind
 from heddle_runtime.storage.database.address import SqliteAddress, parse
 from heddle_runtime.storage.database.engine import Database
@@ -19,7 +14,6 @@ from heddle_assistants.accounts.api_keys import ApiKeys
 from heddle_assistants.accounts.collections import Collections
 from heddle_assistants.accounts.key_rotation import reseal
 from heddle_assistants.accounts.key_text import Peppers
-from heddle_assistants.accounts.key_uses import FLUSH_SECONDS
 from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.servicer import AccountServicer
@@ -97,11 +91,10 @@ class AccountSettings(EgressSettings):
         return value
 
 
-@asynccontextmanager
 async def account_service(
     database: Database, audit: AuditLog, url: str, settings: AccountSettings
-) -> AsyncGenerator[Binding]:
-    """Yield the account service of an open database at `url`.
+) -> Binding:
+    """Return the account service of an open database at `url`.
 
     Raises:
         ValueError: A secret is missing: a setting with PostgreSQL, or one that stored keys and
@@ -142,11 +135,7 @@ async def account_service(
         ResolvedSettings(database, keys),
         Collections(database),
     )
-    failure = "uses of API keys not stored, will be retried"
-    async with repeating(api_keys.uses.store, FLUSH_SECONDS, failure):
-        yield bind(pb_grpc.add_AccountServiceServicer_to_server, servicer)
-    with suppress(HeddleError):
-        await api_keys.uses.store()
+    return bind(pb_grpc.add_AccountServiceServicer_to_server, servicer)
 
 
 def encryption_keys(url: str, settings: AccountSettings) -> Keys:
