@@ -13,6 +13,7 @@ from heddle_assistants.database.schema import (
     usage,
     users,
 )
+from heddle_assistants.repository.saving import save_new
 from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Row, func, insert, select
 
@@ -67,7 +68,9 @@ async def keep(database: Database, *, organization: str = "uni", **columns: obje
     }
     query = insert(assistants).values(values | columns).returning(assistants.c.id)
     async with database.writing() as connection:
-        return str((await connection.execute(query)).scalar_one())
+        number: int = (await connection.execute(query)).scalar_one()
+        await save_new(connection, "import", [number])
+    return str(number)
 
 
 async def keep_rubric(

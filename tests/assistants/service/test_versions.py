@@ -210,17 +210,17 @@ async def test_lambs_edits_and_migrations_are_versions(
 ) -> None:
     number = await keep(database)
     ada = service.as_(ADA)
-    [initial] = await listed(ada, number)
-    assert (initial.number, initial.action, initial.author) == (1, "initial", "")
+    [first] = await listed(ada, number)
+    assert (first.number, first.action, first.author) == (1, "import", "")
     await ada.edit(number, description="New.")
     newest, before = await listed(ada, number)
-    assert (before.action, newest.action) == ("initial", "update")
+    assert (before.action, newest.action) == ("import", "update")
     assert list(newest.changed_fields) == ["description"]
     assert set(await compared(ada, number, before.number)) == {"description"}
 
     other = await keep(database, name="other")
     await ada.get(other)
-    assert [each.action for each in await listed(ada, other)] == ["migrate", "initial"]
+    assert [each.action for each in await listed(ada, other)] == ["migrate", "import"]
     assert await compared(ada, other, 1) == {}
 
 
@@ -233,7 +233,7 @@ async def test_batches_of_migrations_and_imports_are_versions(
     await admin.roll_back()
     for number in numbers:
         actions = [each.action for each in await listed(admin, number)]
-        assert actions == ["rollback", "migrate", "initial"]
+        assert actions == ["rollback", "migrate", "import"]
     row = rows_pb2.AssistantRow(
         id="77", name="n", owner="ada@uni.example", organization="uni", created_at=5, updated_at=5
     )
@@ -316,18 +316,18 @@ async def test_old_versions_are_deleted_and_the_newest_stays(
         await ada.update(assistant)
     await ada.create("other")
     assert await count(database) == 6
-    await expire(database, Retention(3, 9, 9))
+    await expire(database, Retention(9, count=3, days=9))
     assert [each.number for each in await listed(ada, assistant.id)] == [5, 4, 3]
     async with database.writing() as connection:
         await connection.execute(update(assistant_versions).values(saved_at=1))
-    await expire(database, Retention(3, 9, 9))
+    await expire(database, Retention(9, count=3, days=9))
     assert await count(database) == 2
     assert [each.number for each in await listed(ada, assistant.id)] == [5]
     await deleted(ada, assistant.id)
     async with database.writing() as connection:
         old = update(assistants).where(assistants.c.id == int(assistant.id))
         await connection.execute(old.values(deleted_at=1))
-    await expire(database, Retention(3, 9, 9))
+    await expire(database, Retention(9, count=3, days=9))
     assert await count(database) == 1
     async with database.reading() as connection:
         query = select(assistants).where(assistants.c.id == int(assistant.id))
@@ -344,7 +344,7 @@ async def test_no_migration_gives_contents_to_an_assistant_that_has_lost_them(
     await deleted(service.as_(ADA), number)
     async with database.writing() as connection:
         await connection.execute(update(assistants).values(deleted_at=1))
-    await expire(database, Retention(3, 9, 9))
+    await expire(database, Retention(9, count=3, days=9))
 
     await admin.roll_back()
     last = (await admin.migrate())[-1].progress

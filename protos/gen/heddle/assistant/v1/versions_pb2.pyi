@@ -43,8 +43,7 @@ class AssistantVersion(_message.Message):
     """
     action: _builtins.str
     """What was done: `create`, `update`, `publish`, `unpublish`, `share`, `hand_over`, `delete`,
-    `undelete`, `restore`, `import`, `follow`, `migrate` or `rollback`. `initial` for the state
-    before the first save that was stored, with the time of the save before.
+    `undelete`, `restore`, `import`, `follow`, `migrate` or `rollback`.
     """
     restored_number: _builtins.int
     """The number of the version that was restored, if `action` is `restore`."""

@@ -37,8 +37,7 @@ class VersionServiceStub:
     Only callers who may change an assistant may read its versions; for others there is none
     (`NOT_FOUND`). Assistants from files have no versions: `NOT_FOUND`.
 
-    The newest version always exists. Of the others, `HEDDLE_ASSISTANTS_VERSIONS` and
-    `HEDDLE_ASSISTANTS_VERSION_DAYS` say how many are stored and for how long.
+    The newest version always exists. The last 50 are stored for 400 days.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
@@ -78,8 +77,7 @@ class VersionServiceAsyncStub(VersionServiceStub):
     Only callers who may change an assistant may read its versions; for others there is none
     (`NOT_FOUND`). Assistants from files have no versions: `NOT_FOUND`.
 
-    The newest version always exists. Of the others, `HEDDLE_ASSISTANTS_VERSIONS` and
-    `HEDDLE_ASSISTANTS_VERSION_DAYS` say how many are stored and for how long.
+    The newest version always exists. The last 50 are stored for 400 days.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
@@ -115,8 +113,7 @@ class VersionServiceServicer(metaclass=_abc_1.ABCMeta):
     Only callers who may change an assistant may read its versions; for others there is none
     (`NOT_FOUND`). Assistants from files have no versions: `NOT_FOUND`.
 
-    The newest version always exists. Of the others, `HEDDLE_ASSISTANTS_VERSIONS` and
-    `HEDDLE_ASSISTANTS_VERSION_DAYS` say how many are stored and for how long.
+    The newest version always exists. The last 50 are stored for 400 days.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """

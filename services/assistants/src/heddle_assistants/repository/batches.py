@@ -167,8 +167,8 @@ async def _write(
     records = await connection.execute(ROWS.where(assistants.c.id.in_(texts)))
     rows = [Row._make(each) for each in records]
     await connection.execute(_UPDATE, values)
-    pairs = [(row, row._replace(metadata=texts[row.id], revision=row.revision + 1)) for row in rows]
-    await save_batch(connection, action, pairs)
+    after = [row._replace(metadata=texts[row.id], revision=row.revision + 1) for row in rows]
+    await save_batch(connection, action, after)
 
 
 def _change(verb: str, ids: Sequence[int], texts: Sequence[str | None]) -> Change:

@@ -8,7 +8,6 @@ from typing import Any
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.contract.audit import Change, field_changes
 from heddle_runtime.identity.call_metadata import caller
-from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -17,7 +16,6 @@ from heddle_assistants.database.schema import assistant_versions, assistants
 from heddle_assistants.repository.audited import change_of
 from heddle_assistants.repository.snapshots import snapshot
 
-INITIAL = "initial"
 _MIGRATE = "migrate"
 """The action that changes the format only."""
 _METADATA = "metadata."
@@ -65,25 +63,21 @@ async def save(  # noqa: PLR0913 - the last ones are named, and rare
         values = _version(after, action, changed=fields, restored=restored) | {"note": note}
         if after.deleted:  # what can be restored is what it was
             values["document"] = snapshot(before)
-        await _store(connection, [_initial(before), values])
+        await connection.execute(insert(assistant_versions), [values])
 
 
-async def save_batch(
-    connection: AsyncConnection, action: str, pairs: Sequence[tuple[Row, Row]]
-) -> None:
-    """Add a version for each row of a batch, which has another format before and after."""
-    values = [
-        each for before, after in pairs for each in (_initial(before), _version(after, action))
-    ]
-    await _store(connection, values)
+async def save_batch(connection: AsyncConnection, action: str, rows: Sequence[Row]) -> None:
+    """Add a version for each row of a batch."""
+    values = [_version(row, action) for row in rows]
+    await connection.execute(insert(assistant_versions), values)
 
 
 async def save_new(connection: AsyncConnection, action: str, ids: Iterable[int]) -> None:
     """Add the first version of each new row of a batch."""
     records = await connection.execute(ROWS.where(assistants.c.id.in_(ids)))
-    values = [_version(Row._make(each), action) for each in records]
-    if values:
-        await connection.execute(insert(assistant_versions), values)
+    rows = [Row._make(each) for each in records]
+    if rows:
+        await save_batch(connection, action, rows)
 
 
 async def last_save(connection: AsyncConnection, row: Row) -> tuple[str, int]:
@@ -107,16 +101,6 @@ def _name(name: str) -> str:
         return _NAMES[name]
     member = name.removeprefix(_METADATA)
     return member if member == name or member in _MEMBERS else f"extra.{member}"
-
-
-async def _store(connection: AsyncConnection, values: list[dict[str, Any]]) -> None:
-    # The state before has a version already, unless it was saved before there were versions.
-    query = insertion(connection, assistant_versions).on_conflict_do_nothing()
-    await connection.execute(query, values)
-
-
-def _initial(row: Row) -> dict[str, Any]:
-    return _version(row, INITIAL) | {"author": "", "saved_at": row.updated_at}
 
 
 def _version(

@@ -14,7 +14,6 @@ from sqlalchemy import select
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.schema import assistant_versions as versions
-from heddle_assistants.repository.saving import INITIAL
 from heddle_assistants.repository.snapshots import row_of_snapshot
 
 _COLUMNS = [column for column in versions.c if column is not versions.c.document]
@@ -56,10 +55,7 @@ class Versions:
             records = await connection.execute(
                 query.order_by(versions.c.number.desc()).limit(limit)
             )
-            messages = [_message(each) for each in records]
-        if not before and (not messages or messages[0].number < row.revision):
-            messages.insert(0, _initial(row))
-        return messages[:limit]
+            return [_message(each) for each in records]
 
     async def get(self, identifier: str, identity: Identity, number: int) -> Version:
         """Return one version; the newest if `number` is 0.
@@ -68,32 +64,19 @@ class Versions:
             NotFoundError: There is none that `identity` may read.
         """
         row = await self._catalog.editable(identifier, identity)
-        number = number or row.revision
-        query = select(versions).where(
-            versions.c.assistant_id == row.id, versions.c.number == number
-        )
+        query = select(versions).where(versions.c.assistant_id == row.id)
+        query = query.order_by(versions.c.number.desc()).limit(1)
+        if number:
+            query = query.where(versions.c.number == number)
         async with self._database.reading() as connection:
             record = (await connection.execute(query)).one_or_none()
-        if record is not None:
-            return Version(_message(record), row_of_snapshot(row, record.document))
-        if number == row.revision:
-            return Version(_initial(row), row)
-        raise _no_version(identifier, number)
-
-
-def _no_version(identifier: str, number: int) -> NotFoundError:
-    return NotFoundError(
-        f"The assistant {identifier!r} has no version {number}. List its versions: old ones are "
-        "deleted.",
-        assistant=identifier,
-    )
-
-
-def _initial(row: Row) -> pb.AssistantVersion:
-    """Return the version of a row that was not changed since there are versions."""
-    return pb.AssistantVersion(
-        number=row.revision, save_time=timestamp(row.updated_at), action=INITIAL
-    )
+        if record is None:
+            raise NotFoundError(
+                f"The assistant {identifier!r} has no version {number}. List its versions: old "
+                "ones are deleted.",
+                assistant=identifier,
+            )
+        return Version(_message(record), row_of_snapshot(row, record.document))
 
 
 def _message(record: Record[*tuple[object, ...]]) -> pb.AssistantVersion:

@@ -5,7 +5,6 @@ import { type Key, language, t } from "#lib/i18n/index.svelte.ts";
 import { BINDING_MEMBERS, MEMBERS } from "../members.ts";
 
 const ACTIONS: Record<string, Key> = {
-  initial: "versions.action.initial",
   create: "versions.action.create",
   update: "versions.action.update",
   publish: "versions.action.publish",
