@@ -292,25 +292,6 @@ async def test_an_assistant_without_a_quota_has_none(priced: Service, database: 
     assert not (await priced.as_(ADA).get(number)).HasField("quota")
 
 
-async def test_a_quota_without_a_price_is_told_once(
-    embedded: Service,
-) -> None:
-    ada = embedded.as_(ADA)
-    limited = (await ada.create("a", extra_json=json.dumps({"quota": QUOTA["quota"]}))).assistant.id
-    free = (await ada.create("b")).assistant.id
-    with capture_logs() as logs:
-        for at in range(3):
-            entries = [entry(2 * at + 1, limited, prompt_tokens=4), entry(2 * at + 2, free)]
-            await embedded.as_(SERVICE).consume("r", entries)
-    warnings = [each for each in logs if each["log_level"] == "warning"]
-    assert [(each["assistant"], each["model"]) for each in warnings] == [
-        (limited, "openai/gpt-4o-mini")
-    ]
-    used = await ada.used(limited)
-    assert (used.cost_micros, used.models[0].unpriced_tokens) == (0, 12)
-    assert not used.quota.HasField("price")
-
-
 async def test_lists_are_paged_and_keep_deleted_assistants(
     priced: Service, database: Database
 ) -> None:

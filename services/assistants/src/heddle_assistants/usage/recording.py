@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import structlog
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_runtime.storage.database.engine import Database
 from heddle_runtime.storage.database.inserting import Insertion, insertion, upsert
@@ -24,16 +23,13 @@ from heddle_assistants.database.schema import (
     usage_recorders,
     usage_reservations,
 )
-from heddle_assistants.repository.quotas import stored_quota
 from heddle_assistants.usage.days import today
 from heddle_assistants.usage.entries import COUNTS, Entry, entries_of
 from heddle_assistants.usage.price_lookup import PriceLookup
 
-log = structlog.get_logger(__name__)
 MOST_PICOS = 9 * 10**18
 """The highest sum: 9 million US dollars, which fits into 64 bits. Costs of a model stop there."""
 _FORGOTTEN = 30 * 86_400  # seconds after a recorder's last entry
-_MOST_WARNED = 10_000
 _KEYS = [column.name for column in usage.primary_key]
 _AMOUNTS = [column.name for column in usage.c if not column.primary_key]
 
@@ -43,7 +39,6 @@ class _Known(NamedTuple):
 
     organization_id: int
     organization: str
-    metadata: str | None
 
 
 class Recording:
@@ -52,7 +47,6 @@ class Recording:
     def __init__(self, database: Database, price_lookup: PriceLookup) -> None:
         self._database = database
         self._price_lookup = price_lookup
-        self._warned: set[tuple[int, str, str]] = set()
 
     async def record(self, request: pb.RecordUsageRequest) -> None:
         """Add entries, except those that are recorded already and those of unknown assistants.
@@ -85,12 +79,7 @@ class Recording:
 
     async def _known(self, numbers: Sequence[int]) -> Mapping[int, _Known]:
         query = (
-            select(
-                assistants.c.id,
-                assistants.c.organization_id,
-                organizations.c.slug,
-                assistants.c.metadata,
-            )
+            select(assistants.c.id, assistants.c.organization_id, organizations.c.slug)
             .join(organizations, assistants.c.organization_id == organizations.c.id)
             .where(assistants.c.id.in_(numbers))
         )
@@ -98,29 +87,10 @@ class Recording:
             return {row[0]: _Known(*row[1:]) for row in await connection.execute(query)}
 
     async def _cost(self, entry: Entry, known: _Known) -> int | None:
-        """Return the cost of an entry in millionths of a millionth of a US dollar; None if unknown.
-
-        An assistant with a quota and without a price is told of once: its quota stops nothing.
-        """
+        """Return the cost in millionths of a millionth of a US dollar; None if unknown."""
         prices = await self._price_lookup.of(known.organization)
         price = price_of(prices, entry.connector, entry.model)
-        if price is None:
-            self._warn(entry, known)
-            return None
-        return min(cost_of(entry.counts, price), MOST_PICOS)
-
-    def _warn(self, entry: Entry, known: _Known) -> None:
-        model_key = entry.assistant, entry.connector, entry.model
-        if model_key in self._warned or stored_quota(known.metadata) is None:
-            return
-        if len(self._warned) < _MOST_WARNED:
-            self._warned.add(model_key)
-        log.warning(
-            "a quota stops nothing: its model has no price",
-            assistant=str(entry.assistant),
-            model=f"{entry.connector}/{entry.model}",
-            remedy="set one in HEDDLE_ASSISTANTS_PRICES or the organisation's settings",
-        )
+        return None if price is None else min(cost_of(entry.counts, price), MOST_PICOS)
 
 
 def _rows(entries: Iterable[tuple[Entry, int | None]]) -> list[dict[str, Any]]:
