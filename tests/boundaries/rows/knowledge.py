@@ -21,7 +21,6 @@ from heddle_knowledge.graph.entity_normalisation import surface_of
 from heddle_knowledge.ingestion.ingestion import Source
 from heddle_knowledge.models import multivectors
 from heddle_knowledge.pages import page_store
-from heddle_knowledge.pages.words import tokens_of
 from heddle_knowledge.reading import admission, documents
 from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.service import (
@@ -241,7 +240,6 @@ ROWS: dict[str, Check] = {
     f"{_FORMATS}.markdown._MAX_VALUE": lambda n: not markdown._is_metadata("k", "v" * n),
     f"{_FORMATS}.pdf.MOST_PAGES": _pages,
     f"{_KNOWLEDGE}.pages.page_store.MAX_PAGES": lambda n: not page_store._pages_to_draw(n),
-    f"{_KNOWLEDGE}.pages.words._LONGEST_TOKEN": lambda n: "x" * n not in tokens_of(["x" * n])[0],
     f"{_KNOWLEDGE}.chunking.chunks.MOST_CHUNKS": lambda n: chunks._check_number(n, "a"),
     f"{_KNOWLEDGE}.chunking.options.FEWEST": lambda n: [*Chunking(n, overlap=0).problems()],
     f"{_KNOWLEDGE}.chunking.options.MOST": lambda n: [*Chunking(n, parent=n).problems()],

@@ -1,9 +1,10 @@
-"""Late interaction, beside the plainest way to compute it."""
+"""Late interaction, beside the plainest way to compute it; and the words of a question."""
 
 import numpy as np
 import pytest
 from heddle_knowledge.embedders.embedding import unit
 from heddle_knowledge.pages.maxsim import maxsim
+from heddle_knowledge.pages.ranking import matched_words
 from heddle_knowledge.pages.word_vectors import pooled
 
 RANDOM = np.random.default_rng(7)
@@ -57,3 +58,15 @@ def test_pooling_takes_the_mean_of_neighbours() -> None:
     assert halves.shape == (3, 16)
     assert np.allclose(halves[0], unit(four[0] + four[1]), atol=1e-6)
     assert np.allclose(halves[2], four[4], atol=1e-6)
+
+
+def test_rare_words_of_a_question_count_most_and_often_little_more_than_once() -> None:
+    texts = ["The gap of the shed", "The warp", "the gap, a gap and one more gap", "Weft"]
+    scores = list(matched_words("What is the gap?", texts))
+    assert scores[2] > scores[0] > scores[1] > scores[3] == 0
+    assert scores[2] < 2 * scores[0]
+
+
+@pytest.mark.parametrize("query", ["", "?!", "織"])
+def test_a_question_without_a_word_of_any_page_matches_none(query: str) -> None:
+    assert list(matched_words(query, ["The gap", ""])) == [0, 0]

@@ -15,7 +15,7 @@ async def test_a_replica_starts_beside_a_transaction_that_has_not_ended(database
         aclosing(KnowledgeDatabase(database, Path())) as starting,
         running.writing() as connection,
     ):
-        for table in ("paged_documents", "pages", "page_words"):
+        for table in ("paged_documents", "pages"):
             await connection.execute(text(f"LOCK TABLE {table} IN ROW EXCLUSIVE MODE"))
         async with asyncio.timeout(10):
             assert await starting.rows(select(pages.c.id)) == []

@@ -11,13 +11,11 @@ from sqlalchemy import (
     DDL,
     Boolean,
     Column,
-    ForeignKey,
     ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
     LargeBinary,
-    PrimaryKeyConstraint,
     Table,
     Text,
     UniqueConstraint,
@@ -137,7 +135,6 @@ pages = Table(
     _text("collection"),
     _text("sha256"),
     Column("page", Integer, nullable=False),
-    Column("size", Integer, nullable=False),
     # Before what is large, so that reading all of them touches little else.
     Column("summary", LargeBinary),
     _text("text"),
@@ -151,11 +148,11 @@ pages = Table(
     ForeignKeyConstraint(
         ["collection", "sha256"], ["paged_documents.collection", "paged_documents.sha256"]
     ),
-    Index(None, "collection", "id", "size"),
+    Index(None, "collection", "id"),
     sqlite_autoincrement=True,
 )
-"""Pages, counted from 1 in a document. `size` is the number of tokens of the text, `summary` the
-mean of `words`: float16 vectors. The bytes are in `picture`, or an object has them."""
+"""Pages, counted from 1 in a document. `summary` is the mean of `words`: float16
+vectors. The bytes are in `picture`, or an object has them."""
 event.listen(
     pages,
     "after_create",
@@ -164,19 +161,5 @@ event.listen(
         "ALTER COLUMN words SET STORAGE EXTERNAL, ALTER COLUMN picture SET STORAGE EXTERNAL"
     ).execute_if(dialect="postgresql"),
 )
-
-page_words = Table(
-    "page_words",
-    metadata,
-    _text("collection"),
-    _text("word"),
-    Column("page", Identifier, ForeignKey(pages.c.id, ondelete="CASCADE"), nullable=False),
-    Column("times", Integer, nullable=False),
-    Column("size", Integer, nullable=False),
-    PrimaryKeyConstraint("collection", "word", "page", postgresql_include=["times", "size"]),
-    Index(None, "page"),
-    sqlite_with_rowid=False,
-)
-"""The tokens of each page, how often it has them, and its size: what BM25 reads."""
 
 SCHEMA = Schema(metadata, Path(__file__).with_name("revisions") / "versions")

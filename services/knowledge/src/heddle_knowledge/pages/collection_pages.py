@@ -11,7 +11,6 @@ it, also for a restore. All of these may be repeated after an interruption.
 
 import asyncio
 import uuid
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,11 +20,11 @@ from heddle_runtime.errors import StorageError
 from heddle_runtime.storage.database.inserting import insertion
 from heddle_runtime.storage.object_store import ObjectStore
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_knowledge.database.opening import KnowledgeDatabase
-from heddle_knowledge.database.schema import page_words, paged_documents, pages
+from heddle_knowledge.database.schema import paged_documents, pages
 from heddle_knowledge.pages.encoding import (
     digest,
     read_figures,
@@ -36,7 +35,6 @@ from heddle_knowledge.pages.encoding import (
 )
 from heddle_knowledge.pages.page_search import PageSearch
 from heddle_knowledge.pages.shapes import DrawnPage, PagedDocument, Picture, WholePage
-from heddle_knowledge.pages.words import tokens_of
 
 OBJECTS = "pages/"
 """The beginning of the keys of pictures."""
@@ -117,7 +115,6 @@ class CollectionPages:
             drawn: The pages with their pictures.
             words: For each page the vectors of its words.
         """
-        counts = await asyncio.to_thread(tokens_of, [page.text for page in drawn])
         keys = [await self._put(sha256, page) for page in drawn]
         expected = select(_DOCUMENTS.sha256).where(*self._of_document(sha256))
         unused = keys
@@ -127,8 +124,8 @@ class CollectionPages:
             if await connection.scalar(locked) is not None:
                 unused = [
                     key
-                    for page, vectors, tokens, key in zip(drawn, words, counts, keys, strict=True)
-                    if not await self._add(connection, sha256, page, vectors, tokens, key)
+                    for page, vectors, key in zip(drawn, words, keys, strict=True)
+                    if not await self._add(connection, sha256, page, vectors, key)
                 ]
         await self._drop(unused)
 
@@ -227,17 +224,14 @@ class CollectionPages:
         sha256: str,
         page: DrawnPage,
         words: NDArray[np.float16],
-        counts: Counter[str],
         key: str | None,
     ) -> bool:
         """Store a page; say whether it is new."""
-        size, mean = counts.total(), summary(words)
         new = insertion(connection, pages).values(
             collection=self._collection,
             sha256=sha256,
             page=page.page,
-            size=size,
-            summary=mean.tobytes() or None,
+            summary=summary(words).tobytes() or None,
             text=page.text.replace("\0", " "),  # PostgreSQL takes none
             figures=written_figures(page.figures),
             scanned=page.scanned,
@@ -246,12 +240,8 @@ class CollectionPages:
             picture=page.picture if key is None else None,
             object_key=key,
         )
-        id_ = await connection.scalar(new.on_conflict_do_nothing().returning(_PAGES.id))
-        same = {"collection": self._collection, "page": id_, "size": size}
-        occurrences = [{"word": word, "times": times, **same} for word, times in counts.items()]
-        if id_ is not None and occurrences:
-            await connection.execute(insert(page_words), occurrences)
-        return id_ is not None
+        added = new.on_conflict_do_nothing().returning(_PAGES.id)
+        return await connection.scalar(added) is not None
 
     async def _put(self, sha256: str, page: DrawnPage) -> str | None:
         """Store a picture as a new object, and return its key; None if it belongs in the row."""

@@ -97,13 +97,19 @@ class PageStore:
         return self._place.of(collection.id)
 
     async def search(
-        self, collection: Record, query: str, only: Collection[str] | None = None
+        self,
+        collection: Record,
+        query: str,
+        *,
+        matching: Collection[tuple[str, int]] = (),
+        only: Collection[str] | None = None,
     ) -> list[RankedPage]:
-        """Return at most 100 pages for a question, the best first; none for a blank one.
+        """Return pages for a question, the best first; none for a blank one.
 
         Args:
             collection: The collection.
             query: The question.
+            matching: Pages that have words of it, by the SHA-256 of their documents.
             only: The documents by their SHA-256; None for all.
 
         Raises:
@@ -126,7 +132,9 @@ class PageStore:
                 f"({self._maker(collection)}). Configure the former, or ingest its documents again."
             )
         words = await self._model.embed_query(query)
-        return await rank(pages_here.search, query, words, self._model.info(), only)
+        return await rank(
+            pages_here.search, query, words, self._model.info(), matching=matching, only=only
+        )
 
     @property
     def model(self) -> PageModel:

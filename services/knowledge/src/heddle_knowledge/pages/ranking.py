@@ -1,15 +1,18 @@
-"""Ranks pages for a question: a few by their words and by their mean, then all of these exactly.
+"""Ranks pages for a question: candidates by their words and by their mean, then these exactly.
 
-Models that do not see rank better together with BM25 over what was read. The score of a page does
-not depend on the other pages that a search finds, so scores of different questions can be compared;
-docs/adr/0034 tells how it was chosen.
+Models that do not see rank better together with the words of the question that a page has. Words
+count as rare by the candidates, so nothing else has to be known of a collection. docs/adr/0034 has
+figures.
 """
 
 import asyncio
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heddle_knowledge.embedders.embedding import Vectors, unit
 from heddle_knowledge.pages.maxsim import maxsim
@@ -17,14 +20,16 @@ from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.page_search import PageSearch
 from heddle_knowledge.pages.shapes import RankedPage, StoredPage
 
-_BY_WORDS = 50
 _BY_MEANING = 50
-_SEEN = 200  # whose BM25 counts, if they were found by their mean
 _INTERACTION = 0.5
 """The weight of late interaction; words have the rest."""
+_MOST_WORDS = 64
+_RAREST = 3
+"""The number of rare words of a question that define its subject; sentences have many others."""
 _CONTENTS = 0.5
 """The weight of a table of contents: it contains every title and answers nothing."""
 _LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
+_WORD = re.compile(r"[^\W_]+")
 
 
 async def rank(
@@ -32,42 +37,67 @@ async def rank(
     query: str,
     words: Vectors,
     model: PageModelInfo,
+    *,
+    matching: Collection[tuple[str, int]] = (),
     only: Collection[str] | None = None,
 ) -> list[RankedPage]:
-    """Return at most 100 pages, the best first.
+    """Return the candidates, the best first.
 
     Args:
         search: Where to look.
         query: The question.
         words: Its vectors, shape [any, dim].
         model: What made them, and those of the pages.
+        matching: Further candidates, documents by their SHA-256, and pages.
         only: The documents by their SHA-256; None for all.
     """
-    question = await search.question(query)
-    matching = await search.matching(question, _SEEN, only)
-    candidate_ids = set(list(matching)[:_BY_WORDS])
+    nearest: list[int] = []
     if len(words):
-        mean = unit(words.mean(axis=0))
-        candidate_ids.update(await search.nearest(mean, _BY_MEANING, only))
-    pages = await search.read(candidate_ids, model.dim)
-    if not pages:
-        return []
-    by_id = None
-    if not model.visual:
-        by_id = await search.matched_words(question, [page.id for page in pages])
-    return await asyncio.to_thread(_ranked, pages, words, by_id)
+        nearest = await search.nearest(unit(words.mean(axis=0)), _BY_MEANING, only)
+    pages = await search.read(nearest, matching, model.dim)
+    return await asyncio.to_thread(_ranked, pages, words, "" if model.visual else query)
 
 
-def _ranked(
-    pages: Sequence[StoredPage], words: Vectors, by_id: Mapping[int, float] | None
-) -> list[RankedPage]:
+def _ranked(pages: Sequence[StoredPage], words: Vectors, query: str) -> list[RankedPage]:
+    """Rank pages; with an empty query, by late interaction alone."""
     scores = np.maximum(maxsim(words, [page.words for page in pages]), 0.0)
-    if by_id is not None:
-        matched = np.array([by_id.get(page.id, 0.0) for page in pages], dtype=np.float32)
+    if query and pages:
+        matched = matched_words(query, [page.text for page in pages])
         blended = _INTERACTION * scores + (1 - _INTERACTION) * matched / (1 + matched)
         scores = blended * np.array([_worth(page.text) for page in pages], dtype=np.float32)
     best = sorted(range(len(pages)), key=lambda at: (-scores[at], pages[at].sha256, pages[at].page))
     return [RankedPage(pages[at], float(scores[at])) for at in best]
+
+
+def matched_words(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return how well texts match the words of a question: their BM25 among these texts.
+
+    1 stands for the three rarest words, each once in a text of average length.
+    """
+    asked = list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_WORDS]
+    counts = [Counter(_WORD.findall(text.lower())) for text in texts]
+    having = {word: sum(word in each for each in counts) for word in asked}
+    weights = {word: _rarity(each, len(texts)) for word, each in having.items() if each}
+    if not weights:
+        return np.zeros(len(texts), np.float32)
+    # A word that no text has weighs as much as the others do on average.
+    unknown = [sum(weights.values()) / len(weights)] * (len(asked) - len(weights))
+    rarest = sum(sorted([*weights.values(), *unknown])[-_RAREST:])
+    sizes = [each.total() for each in counts]
+    mean = sum(sizes) / len(sizes)
+    sums = [
+        sum(weight * _saturated(each[word], size / mean) for word, weight in weights.items())
+        for each, size in zip(counts, sizes, strict=True)
+    ]
+    return np.array(sums, dtype=np.float32) / np.float32(rarest)
+
+
+def _rarity(count: int, total: int) -> float:
+    return math.log1p((total - count + 0.5) / (count + 0.5))
+
+
+def _saturated(times: int, length: float) -> float:
+    return times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length))
 
 
 def _worth(text: str) -> float:

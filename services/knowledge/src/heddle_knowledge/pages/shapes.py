@@ -101,7 +101,6 @@ class StoredPage:
     """A page with what ranks it.
 
     Attributes:
-        id: Its row.
         sha256: Of the document's bytes, in hexadecimal.
         page: Counted from 1.
         text: The text of the page, that in its figures included.
@@ -109,7 +108,6 @@ class StoredPage:
         words: The vectors of its words, shape [any, dim].
     """
 
-    id: int
     sha256: str
     page: int
     text: str

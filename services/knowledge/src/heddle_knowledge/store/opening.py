@@ -157,7 +157,7 @@ class KnowledgeStore:
         self.collections = Collections(context, self._maintenance.committed)
         self.documents = Documents(context, self._maintenance.committed)
         self.passages = Passages(context)
-        self.pages = Pages(context, self.documents)
+        self.pages = Pages(context, self.documents, self.passages)
         self.graphs = CollectionGraphs(context, self.documents)
         self.engine = context.collection_store.engine
 

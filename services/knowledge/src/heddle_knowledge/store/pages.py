@@ -14,8 +14,11 @@ from heddle_knowledge.pages.models import PageModelInfo
 from heddle_knowledge.pages.shapes import LONGEST_TEXT, DrawnPage, ListedPage, Picture, RankedPage
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
+from heddle_knowledge.store.passages import Passages
 
 ResultT = TypeVar("ResultT")
+_MATCHING = 50
+"""The number of passages whose pages are candidates for their words."""
 
 
 class Pages:
@@ -25,10 +28,11 @@ class Pages:
     `ForeignBackendError` if another backend holds it.
     """
 
-    def __init__(self, context: StoreContext, documents: Documents) -> None:
-        """Use what the store works with, and its documents."""
+    def __init__(self, context: StoreContext, documents: Documents, passages: Passages) -> None:
+        """Use what the store works with, its documents and its passages."""
         self._context = context
         self._documents = documents
+        self._passages = passages
 
     @property
     def model(self) -> PageModelInfo:
@@ -43,7 +47,7 @@ class Pages:
         Args:
             collection: Where to look; one whose page handling is `search`.
             query: The question; its first 254 tokens count.
-            top_k: At most so many pages, 100 at most.
+            top_k: At most so many pages, 50 at most.
             where: Of which documents.
 
         Returns:
@@ -60,7 +64,15 @@ class Pages:
         if where != EVERYTHING:
             async with handle.using():
                 only = await all_contents(handle.table, where)
-        ranked = await self._context.pages.search(handle.collection, query, only)
+        matching: set[tuple[str, int]] = set()
+        if handle.collection.page_handling == "search" and not self.model.visual:
+            found = await self._passages.search(
+                collection, query, top_k=_MATCHING, mode="text", where=where
+            )
+            matching = {(each.sha256, each.page) for each in found if each.page}
+        ranked = await self._context.pages.search(
+            handle.collection, query, matching=matching, only=only
+        )
         async with handle.using():
             contents = {page.stored.sha256 for page in ranked}
             current = await documents_of(handle.table, contents, where)
