@@ -20,31 +20,18 @@ class Naming:
 
 
 async def settle_names(connection: AsyncConnection, namings: Sequence[Naming]) -> None:
-    """Give each assistant a free name, in the order in which names become free.
+    """Give each assistant a free name.
 
-    Two assistants may exchange their names. A name of an assistant that keeps it is not free: the
-    other one gets its id at the end of its name, as in an import.
+    All give up their names first, because two may exchange them. A name of an assistant that keeps
+    it is not free: the other one gets its id at the end of its name, as in an import.
     """
-    waiting = list(namings)
-    freed: set[int] = set()
-    while waiting:
-        later = []
-        for naming in waiting:
-            holder = await _holder(connection, naming)
-            if holder is None:
-                await _write(connection, naming)
-            else:
-                later.append((naming, holder))
-        if len(later) < len(waiting):
-            waiting = [naming for naming, _ in later]
-            continue
-        naming, holder = later[0]
-        if holder in freed or holder not in {each.id for each, _ in later}:
+    for naming in namings:
+        await _write(connection, naming.id, {"name": f"\N{SECTION SIGN}{naming.id}"})
+    for naming in namings:
+        conditions = [assistants.c[name] == value for name, value in naming.values.items()]
+        if await connection.scalar(select(assistants.c.id).where(*conditions)) is not None:
             naming.values["name"] = numbered_name(naming.values["name"], naming.id)
-        else:  # both wait for each other
-            freed.add(holder)
-            await _set_aside(connection, holder)
-        waiting = [each for each, _ in later]
+        await _write(connection, naming.id, naming.values)
 
 
 def numbered_name(name: str, number: int) -> str:
@@ -52,18 +39,5 @@ def numbered_name(name: str, number: int) -> str:
     return f"{name}_{number}"
 
 
-async def _holder(connection: AsyncConnection, naming: Naming) -> int | None:
-    conditions = [assistants.c[name] == value for name, value in naming.values.items()]
-    query = select(assistants.c.id).where(assistants.c.id != naming.id, *conditions)
-    holder: int | None = await connection.scalar(query)
-    return holder
-
-
-async def _write(connection: AsyncConnection, naming: Naming) -> None:
-    query = update(assistants).where(assistants.c.id == naming.id)
-    await connection.execute(query.values(**naming.values))
-
-
-async def _set_aside(connection: AsyncConnection, number: int) -> None:
-    query = update(assistants).where(assistants.c.id == number)
-    await connection.execute(query.values(name=f"\N{SECTION SIGN}{number}"))
+async def _write(connection: AsyncConnection, number: int, values: dict[str, Any]) -> None:
+    await connection.execute(update(assistants).where(assistants.c.id == number).values(**values))
