@@ -13,7 +13,7 @@ from assistants.accounts.signing_in import (
 )
 from heddle.account.v1 import account_pb2 as pb
 from heddle_assistants.accounts.sign_in.limits import MAX_ADDRESS_FAILURES
-from heddle_assistants.accounts.sign_in.password_rules import check_new_password
+from heddle_assistants.accounts.sign_in.passwords import check_new_password
 from heddle_assistants.database.schema import audit_events
 from heddle_runtime.errors import (
     InvalidRequestError,

@@ -11,8 +11,8 @@ from heddle.assistant.v1 import assistant_pb2, rows_pb2, versions_pb2_grpc
 from heddle.assistant.v1 import versions_pb2 as pb
 from heddle.assistant.v1.rows_pb2_grpc import RowBatchServiceStub
 from heddle_assistants.database.schema import assistant_versions, assistants, originals
+from heddle_assistants.versions.differences import text_pieces
 from heddle_assistants.versions.retention import Retention, expire
-from heddle_assistants.versions.text_pieces import text_pieces
 from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import (
     AlreadyExistsError,

@@ -18,11 +18,11 @@ from heddle.assistant.v1 import (
 from heddle.audit.v1 import audit_pb2
 from heddle.migration.v1 import migration_pb2
 from heddle.usage.v1 import usage_pb2
-from heddle_assistants.accounts import checks, retention, settings_text
+from heddle_assistants.accounts import checks, resolution, settings_text
 from heddle_assistants.accounts import model_prices as prices
-from heddle_assistants.accounts.sign_in import limits, password_hashes, password_rules
+from heddle_assistants.accounts.sign_in import limits, password_hashes, passwords
 from heddle_assistants.audit import recorded
-from heddle_assistants.catalog import checking, used_files
+from heddle_assistants.catalog import all_assistants, checking
 from heddle_assistants.database.search import check_length
 from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.following import servicer as following
@@ -32,7 +32,7 @@ from heddle_assistants.rows import batch_servicer
 from heddle_assistants.rubrics import content
 from heddle_assistants.sharing.store import shares_of
 from heddle_assistants.usage import days, entries, recording, reservations
-from heddle_assistants.versions.text_pieces import text_pieces
+from heddle_assistants.versions.differences import text_pieces
 from heddle_conversion import columns, contract_tools, identifiers, json_text
 from heddle_migration_service import servicer as batch_jobs
 from heddle_migration_service.lamb import kinds
@@ -139,9 +139,7 @@ _SIGN_IN = "heddle_assistants.accounts.sign_in"
 ROWS: dict[str, Check] = {
     "heddle_assistants.usage.days._MAX_ASSISTANTS": _summed,
     f"{_SIGN_IN}.password_hashes.MAX_WAITING_HASHES": password_hashes.check_waiting,
-    f"{_SIGN_IN}.password_rules.MAX_PASSWORD_CHARACTERS": lambda n: password_rules.check_length(
-        "x" * n
-    ),
+    f"{_SIGN_IN}.passwords.MAX_PASSWORD_CHARACTERS": lambda n: passwords.check_length("x" * n),
     f"{_SIGN_IN}.limits.MAX_ADDRESS_FAILURES": lambda n: limits.check_failures(
         n, limits.MAX_ADDRESS_FAILURES, 1
     ),
@@ -152,10 +150,12 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.accounts.checks._MOST_COLLECTIONS": lambda n: checks.check_collections(
         account_pb2.ResolveCollectionsRequest(ids=["a"] * n)
     ),
-    f"{_ASSISTANTS}.accounts.retention._MAX_DAYS": lambda n: next(
-        retention.retention_problems({"retention": {"usage_days": n}}), None
+    f"{_ASSISTANTS}.accounts.resolution._MAX_DAYS": lambda n: next(
+        resolution.retention_problems({"retention": {"usage_days": n}}), None
     ),
-    f"{_ASSISTANTS}.catalog.used_files._MAX_IDS": lambda n: used_files.check_count(["a"] * n),
+    f"{_ASSISTANTS}.catalog.all_assistants._MAX_IDS": lambda n: all_assistants.check_count(
+        ["a"] * n
+    ),
     f"{_ASSISTANTS}.accounts.settings_text._LARGEST": lambda n: (
         settings_text.parsed("{}".ljust(n)) and None
     ),
@@ -173,7 +173,7 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
     f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),
     f"{_ASSISTANTS}.sharing.store.MAX_USERS": _shared,
-    f"{_ASSISTANTS}.versions.text_pieces.MAX_PARTS": _compared,
+    f"{_ASSISTANTS}.versions.differences.MAX_PARTS": _compared,
     f"{_ASSISTANTS}.rubrics.content.LARGEST": lambda n: _rubric(n) and None,
     f"{_USAGE}.entries.MOST": lambda n: (
         _reported(entries=[_used(number + 1) for number in range(n)]) and None

@@ -66,11 +66,10 @@ from heddle_assistants.rubrics.servicer import RubricServicer
 from heddle_assistants.rubrics.store import Rubrics
 from heddle_assistants.sharing.servicer import SharingServicer
 from heddle_assistants.sharing.store import SharedAssistants
-from heddle_assistants.usage.budgets import Budgets
 from heddle_assistants.usage.days import DailyUsage
 from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.recording import Recording
-from heddle_assistants.usage.reports import Reports
+from heddle_assistants.usage.reports import Budgets, Reports
 from heddle_assistants.usage.reservations import Reservations
 from heddle_assistants.usage.servicer import UsageServicer
 from heddle_assistants.validation import OrchestratorClient, Validation

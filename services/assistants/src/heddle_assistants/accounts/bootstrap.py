@@ -12,15 +12,13 @@ from pydantic import Field, SecretStr, field_validator
 from heddle_assistants.accounts.addresses import Addresses
 from heddle_assistants.accounts.api_keys import ApiKeys
 from heddle_assistants.accounts.collections import Collections
-from heddle_assistants.accounts.key_rotation import reseal
 from heddle_assistants.accounts.key_text import Peppers
-from heddle_assistants.accounts.organizations import Organizations
+from heddle_assistants.accounts.organizations import Organizations, reseal
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.servicer import AccountServicer
 from heddle_assistants.accounts.sign_in.limits import SignInLimits
 from heddle_assistants.accounts.sign_in.password_hashes import PasswordHashes
 from heddle_assistants.accounts.sign_in.passwords import Passwords
-from heddle_assistants.accounts.sign_in.servicer import UserStores
 from heddle_assistants.accounts.sign_in.sessions import SessionLimits, Sessions
 from heddle_assistants.accounts.sign_in.signing_in import SignIn
 from heddle_assistants.accounts.user_list import UserList
@@ -119,18 +117,15 @@ async def account_service(
         ),
     )
     hashes, limits = PasswordHashes(), SignInLimits(database, peppers)
-    stores = UserStores(
-        users,
-        UserList(database, audit),
+    servicer = AccountServicer(
+        audit,
         sessions,
         SignIn(database, audit, sessions, hashes, limits, users),
         Passwords(database, audit, sessions, hashes, limits),
-    )
-    servicer = AccountServicer(
-        audit,
         organizations,
         Addresses(organizations, Egress(settings.private_networks)),
-        stores,
+        users,
+        UserList(database, audit),
         api_keys,
         ResolvedSettings(database, keys),
         Collections(database),

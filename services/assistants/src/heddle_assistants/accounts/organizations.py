@@ -16,10 +16,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.access import no_organization
-from heddle_assistants.accounts.secret_members import Config
+from heddle_assistants.accounts.secret_members import Config, resealed
 from heddle_assistants.accounts.settings_text import replaced
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.encryption import Keys
+from heddle_assistants.database.encryption import Keys, UnreadableSecretError
 from heddle_assistants.database.schema import organizations
 
 log = structlog.get_logger(__name__)
@@ -29,6 +29,13 @@ COLUMNS = (
     organizations.c.is_system,
     organizations.c.status,
     organizations.c.config,
+)
+_MISSING = (
+    "The settings of the organisation {slug!r} hold secrets that were encrypted with a key that is "
+    "not in HEDDLE_ASSISTANTS_ENCRYPTION_KEY. Add the former key after a comma: NEW,FORMER. A key "
+    "that the service generated is in the file beside the SQLite database that ends in "
+    ".encryption-key. If the key is lost, set HEDDLE_ASSISTANTS_SECRETS_LOST=true and enter the "
+    "secrets of the organisation again."
 )
 
 
@@ -188,3 +195,41 @@ async def locked(connection: AsyncConnection, slug: str) -> Organization | None:
     query = select(*COLUMNS).where(organizations.c.slug == slug).with_for_update()
     row = (await connection.execute(query)).one_or_none()
     return Organization(*row) if row else None
+
+
+log = structlog.get_logger(__name__)
+
+
+async def reseal(database: Database, keys: Keys, *, refuse: bool) -> None:
+    """Encrypt the secrets of all organisations with the first key, and those that are plain.
+
+    Args:
+        database: Where the organisations are.
+        keys: The first one encrypts.
+        refuse: Whether a secret that no key decrypts is an error. If not, it is logged, and the
+            organisation is left as it is.
+
+    Raises:
+        ValueError: No key decrypts a secret. The message names the setting and the remedy.
+    """
+    async with database.reading() as connection:
+        slugs = (await connection.execute(select(organizations.c.slug))).scalars().all()
+    for slug in slugs:
+        try:
+            await _reseal(database, keys, slug)
+        except UnreadableSecretError as error:
+            if refuse:
+                raise ValueError(_MISSING.format(slug=slug)) from error
+            log.error("settings are sealed with another key", organization=slug, cause=str(error))  # noqa: TRY400 - the key is at fault, a traceback says nothing
+
+
+async def _reseal(database: Database, keys: Keys, slug: str) -> None:
+    async with database.writing() as connection:
+        organization = await locked(connection, slug)
+        if organization is None:
+            return
+        settings = organization.settings
+        renewed = resealed(settings, keys, slug)
+        if renewed != settings:
+            query = update(organizations).where(organizations.c.slug == slug)
+            await connection.execute(query.values(config=json.dumps(renewed)))

@@ -22,6 +22,8 @@ PROVIDERS = "providers."
 _NO = {"false", "0", "no", "off", ""}
 _SECRET_FIELDS = ("api_key", "token")
 _ADDRESS_FIELDS = ("base_url", "url")
+_MEMBERS = ("uploads_days", "images_days", "usage_days")
+_MAX_DAYS = 36_500
 
 
 def resolved(
@@ -221,7 +223,6 @@ def _first(settings: Mapping[str, Any], *names: str) -> str:
 
 
 def _names(value: object) -> list[str]:
-    """Return the names in a list, in the members of an object, or in a text with commas."""
     match value:
         case str():
             names: list[object] = list(value.split(","))
@@ -239,3 +240,28 @@ def _text(value: str | float) -> str:
 
 def _flag(value: object) -> bool:
     return value.strip().lower() not in _NO if isinstance(value, str) else bool(value)
+
+
+def retention_problems(config: Config) -> Iterator[str]:
+    """Yield the faults of the member."""
+    setting = retention_setting(config)
+    if not isinstance(setting, Mapping):
+        yield "must be an object, such as {'uploads_days': 365}"
+        return
+    for name, value in setting.items():
+        if name not in _MEMBERS:
+            yield f"{name[:60]!r} is not one of {', '.join(_MEMBERS)}"
+        elif not _is_valid(value):
+            yield f"{name!r} must be a whole number from 1 to {_MAX_DAYS:,}"
+
+
+def retention_of(slug: str, config: Config) -> pb.Retention | None:
+    """Return the limits of an organisation, None if it has none that is valid."""
+    setting = retention_setting(config)
+    days = setting if isinstance(setting, Mapping) else {}
+    valid = {name: int(days[name]) for name in _MEMBERS if _is_valid(days.get(name))}
+    return pb.Retention(organization=slug, **valid) if valid else None
+
+
+def _is_valid(value: object) -> bool:
+    return type(value) is int and 1 <= value <= _MAX_DAYS

@@ -10,8 +10,7 @@ from sqlalchemy import bindparam, or_, select, text
 
 from heddle_assistants.accounts.api_keys import OPEN
 from heddle_assistants.accounts.organizations import COLUMNS, Organization, organization_reader
-from heddle_assistants.accounts.resolution import RETENTION, resolved
-from heddle_assistants.accounts.retention import retention_of
+from heddle_assistants.accounts.resolution import RETENTION, resolved, retention_of
 from heddle_assistants.accounts.secret_members import Config, opened
 from heddle_assistants.database.encryption import Keys, UnreadableSecretError
 from heddle_assistants.database.schema import organizations, users

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import dataclass
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.identifiers import row_id
@@ -21,41 +22,31 @@ from heddle_assistants.accounts.organizations import Organization, Organizations
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.secret_members import masked
 from heddle_assistants.accounts.settings_text import parsed
-from heddle_assistants.accounts.sign_in.servicer import SignInServicer, UserStores
-from heddle_assistants.accounts.user_list import UserFilter
-from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.accounts.sign_in.servicer import SignInServicer
+from heddle_assistants.accounts.user_list import UserFilter, UserList
+from heddle_assistants.accounts.users import Users
 from heddle_assistants.database.schema import api_keys, organizations
 from heddle_assistants.database.search import contains
 
 
+@dataclass(eq=False, slots=True)
 class AccountServicer(SignInServicer):
     """Translates between the contract and the tables, and enforces the permissions."""
 
-    def __init__(
-        self,
-        audit: AuditLog,
-        store: Organizations,
-        addresses: Addresses,
-        users: UserStores,
-        keys: ApiKeys,
-        settings: ResolvedSettings,
-        collections: Collections,
-    ) -> None:
-        super().__init__(audit, users)
-        self._organizations = store
-        self._addresses = addresses
-        self._users = users.users
-        self._user_list = users.listed
-        self._keys = keys
-        self._settings = settings
-        self._collections = collections
+    organizations: Organizations
+    addresses: Addresses
+    users: Users
+    user_list: UserList
+    keys: ApiKeys
+    settings: ResolvedSettings
+    collections: Collections
 
     async def ResolveKey(
         self, request: pb.ResolveKeyRequest, context: Context
     ) -> pb.ResolveKeyResponse:
         """Return the user of a key."""
         require_service(caller().identity)
-        holder = await self._keys.holder(request.key)
+        holder = await self.keys.holder(request.key)
         if holder is None:
             # The member tells the caller apart from the case that he himself is not known.
             raise UnauthenticatedError("The API key is not valid.", subject="key")
@@ -67,11 +58,11 @@ class AccountServicer(SignInServicer):
         """Create a key and return it. Only this response contains the key."""
         identity = caller().identity
         key = _completed(request.key, home(identity))
-        async with self._audit.attempt("key.create", key.organization):
+        async with self.audit.attempt("key.create", key.organization):
             access.require_may_make(identity, key)
             checks.check_key(key)
             access.require_scopes(identity, key.scopes)
-            return await self._keys.make(key)
+            return await self.keys.make(key)
 
     async def ListKeys(self, request: pb.ListKeysRequest, context: Context) -> pb.ListKeysResponse:
         """List the keys that the caller may see."""
@@ -85,7 +76,7 @@ class AccountServicer(SignInServicer):
             where = and_(where, organizations.c.slug == request.organization)
         if request.usable:
             where = and_(where, usable(int(time.time())))
-        keys = await self._keys.listed(where, after, limit + 1)
+        keys = await self.keys.listed(where, after, limit + 1)
         shown, token = cut(keys, limit, lambda key: f"{key.create_time.seconds} {key.id}")
         return pb.ListKeysResponse(keys=shown, next_page_token=token)
 
@@ -94,15 +85,15 @@ class AccountServicer(SignInServicer):
     ) -> pb.RevokeKeyResponse:
         """Revoke a key."""
         where = access.visible_keys(caller().identity)
-        async with self._audit.attempt("key.revoke", request.id):
-            return pb.RevokeKeyResponse(key=await self._keys.revoke(request.id, where))
+        async with self.audit.attempt("key.revoke", request.id):
+            return pb.RevokeKeyResponse(key=await self.keys.revoke(request.id, where))
 
     async def GetOrganization(
         self, request: pb.GetOrganizationRequest, context: Context
     ) -> pb.GetOrganizationResponse:
         """Return an organisation without its secrets."""
         access.require_administrator(caller().identity, request.slug)
-        organization = await self._organizations.get(request.slug)
+        organization = await self.organizations.get(request.slug)
         message = _with_settings(organization)
         return pb.GetOrganizationResponse(organization=message, etag=organization.etag)
 
@@ -116,7 +107,7 @@ class AccountServicer(SignInServicer):
             access.visible_organizations(caller().identity),
             contains(request.text, organizations.c.slug, organizations.c.name),
         )
-        stored = await self._organizations.listed(where, after, limit + 1)
+        stored = await self.organizations.listed(where, after, limit + 1)
         shown, token = cut(stored, limit, lambda each: each.slug)
         return pb.ListOrganizationsResponse(
             organizations=map(_summary, shown), next_page_token=token
@@ -127,19 +118,19 @@ class AccountServicer(SignInServicer):
     ) -> pb.PutOrganizationResponse:
         """Create an organisation, or change one that did not change since the caller read it."""
         organization = request.organization
-        async with self._audit.attempt("organization.update", organization.slug):
+        async with self.audit.attempt("organization.update", organization.slug):
             access.require_administrator(caller().identity, organization.slug)
         checks.check_name(organization.name, "organization.name")
         settings = parsed(organization.settings_json) if organization.settings_json else None
         if settings is not None:
-            await self._addresses.check(organization.slug, settings)
+            await self.addresses.check(organization.slug, settings)
         if request.etag:
-            stored = await self._organizations.replace(
+            stored = await self.organizations.replace(
                 organization.slug, organization.name, settings, request.etag
             )
         else:
             checks.check_slug(organization.slug)
-            stored = await self._organizations.make(
+            stored = await self.organizations.make(
                 organization.slug, organization.name, settings or {}
             )
         message = _with_settings(stored)
@@ -148,17 +139,17 @@ class AccountServicer(SignInServicer):
     async def PutUser(self, request: pb.PutUserRequest, context: Context) -> pb.PutUserResponse:
         """Create or change a user."""
         identity = caller().identity
-        async with self._audit.attempt("user.update", request.email):
+        async with self.audit.attempt("user.update", request.email):
             access.require_administrator(identity, request.organization)
         checks.check_user(request)
-        await self._users.put(request, home=may_administer(identity))
-        stored = await self._user_list.get(request.organization, canonical_email(request.email))
+        await self.users.put(request, home=may_administer(identity))
+        stored = await self.user_list.get(request.organization, canonical_email(request.email))
         return pb.PutUserResponse(user=stored.user, etag=stored.etag)
 
     async def GetUser(self, request: pb.GetUserRequest, context: Context) -> pb.GetUserResponse:
         """Return a user."""
         access.require_administrator(caller().identity, request.organization)
-        return await self._user_list.get(request.organization, canonical_email(request.email))
+        return await self.user_list.get(request.organization, canonical_email(request.email))
 
     async def ListUsers(
         self, request: pb.ListUsersRequest, context: Context
@@ -169,7 +160,7 @@ class AccountServicer(SignInServicer):
         after = read_token(request.page_token)
         chosen = UserFilter(request.organization, request.text, request.role)
         shown, token = cut(
-            await self._user_list.listed(chosen, after, limit + 1), limit, lambda each: each.email
+            await self.user_list.listed(chosen, after, limit + 1), limit, lambda each: each.email
         )
         return pb.ListUsersResponse(users=shown, next_page_token=token)
 
@@ -178,11 +169,11 @@ class AccountServicer(SignInServicer):
     ) -> pb.DeleteUserResponse:
         """Remove a user from an organisation."""
         identity = caller().identity
-        async with self._audit.attempt("user.delete", request.email):
+        async with self.audit.attempt("user.delete", request.email):
             access.require_administrator(identity, request.organization)
         email = canonical_email(request.email)
         checks.check_other(email, identity.subject)
-        await self._user_list.remove(request.organization, email, request.etag)
+        await self.user_list.remove(request.organization, email, request.etag)
         return pb.DeleteUserResponse()
 
     async def ResolveUser(
@@ -190,14 +181,14 @@ class AccountServicer(SignInServicer):
     ) -> pb.ResolveUserResponse:
         """Return the role of a user in an organisation."""
         require_service(caller().identity)
-        return await self._users.standing(request.email, request.organization)
+        return await self.users.standing(request.email, request.organization)
 
     async def ResolveUserNumber(
         self, request: pb.ResolveUserNumberRequest, context: Context
     ) -> pb.ResolveUserNumberResponse:
         """Return the user who has a number."""
         require_service(caller().identity)
-        return await self._users.numbered(request.number)
+        return await self.users.numbered(request.number)
 
     async def ResolveSettings(
         self, request: pb.ResolveSettingsRequest, context: Context
@@ -210,15 +201,15 @@ class AccountServicer(SignInServicer):
             violation = Violation("owner", "name an owner or an organisation")
             raise InvalidRequestError("The request is not valid.", [violation])
         if not owner:
-            return await self._settings.of_organization(slug, reaching=reaching)
-        return await self._settings.of_owner(owner, slug, reaching=reaching)
+            return await self.settings.of_organization(slug, reaching=reaching)
+        return await self.settings.of_owner(owner, slug, reaching=reaching)
 
     async def ListRetention(
         self, request: pb.ListRetentionRequest, context: Context
     ) -> pb.ListRetentionResponse:
         """List the retention limits of organisations."""
         require_service(caller().identity)
-        return pb.ListRetentionResponse(retention=await self._settings.retention())
+        return pb.ListRetentionResponse(retention=await self.settings.retention())
 
     async def ResolveCollections(
         self, request: pb.ResolveCollectionsRequest, context: Context
@@ -226,18 +217,10 @@ class AccountServicer(SignInServicer):
         """Return the collections that an assistant may not use, and those that are shared."""
         require_service(caller().identity)
         checks.check_collections(request)
-        response = await self._collections.resolved(
-            request.ids, request.owner, request.organization
-        )
-        stores = await self._collections.stores.among(
-            request.ids, request.owner, request.organization
-        )
-        response.stores.extend(stores)
-        return response
+        return await self.collections.resolved(request)
 
 
 def _completed(key: pb.Key, organization: str) -> pb.Key:
-    """Return a key with the canonical address of its user, by default of an organisation."""
     completed = pb.Key()
     completed.CopyFrom(key)
     completed.user = canonical_email(key.user)
@@ -246,14 +229,12 @@ def _completed(key: pb.Key, organization: str) -> pb.Key:
 
 
 def _with_settings(organization: Organization) -> pb.Organization:
-    """Return an organisation without its secrets."""
     message = _summary(organization)
     message.settings_json = json.dumps(masked(organization.settings))
     return message
 
 
 def _summary(organization: Organization) -> pb.Organization:
-    """Return an organisation without its settings."""
     return pb.Organization(
         slug=organization.slug, name=organization.name, system=organization.system
     )

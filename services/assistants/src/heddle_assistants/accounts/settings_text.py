@@ -17,10 +17,10 @@ from heddle_assistants.accounts.resolution import (
     output_hosts_setting,
     prices,
     resolved,
+    retention_problems,
     servers,
     telemetry_setting,
 )
-from heddle_assistants.accounts.retention import retention_problems
 from heddle_assistants.accounts.secret_members import (
     MASK,
     Config,
@@ -86,7 +86,6 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
 
 
 def _check_hosts(config: Config) -> None:
-    """Refuse a list of hosts with a wrong entry."""
     value = output_hosts_setting(config)
     if not isinstance(value, str):
         raise wrong("is wrong at 'output_hosts': must be a text, such as 'example.org'")
@@ -129,7 +128,6 @@ def _refuse_moves(settings: Config, stored: Config) -> None:
 
 
 def _reached(config: Config) -> dict[str, tuple[str, str]]:
-    """Return the address and the secret of each server by its name."""
     addresses = servers(resolved("", config, {}))
     return {name: (address, secret) for name, address, secret in addresses}
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
@@ -75,12 +74,13 @@ class Users:
         organization = await self._organization(slug)
         return slug == DEFAULT_ORGANIZATION if organization is None else organization.system
 
-    async def put(self, user: pb.PutUserRequest, *, home: bool) -> None:
+    async def put(self, user: pb.PutUserRequest, *, home: bool | None) -> None:
         """Create or change a user.
 
         Args:
             user: The user.
             home: Whether the organisation becomes the user's home: the user leaves the former one.
+                If None, it becomes that of a new user without one.
 
         Raises:
             AlreadyExistsError: The user must be new, and is not.
@@ -92,33 +92,7 @@ class Users:
         except IntegrityError:
             raise ConflictError("The user was made at the same time. Try again.") from None
 
-    async def add(self, user: pb.PutUserRequest) -> None:
-        """Create a user, at home in the organisation if the address has no home.
-
-        A user that another caller creates at the same time stays as it is.
-
-        Raises:
-            NotFoundError: There is no such organisation.
-        """
-        with suppress(IntegrityError):
-            await self._add(user, canonical_email(user.email))
-
-    async def _add(self, user: pb.PutUserRequest, email: str) -> None:
-        now = int(time.time())
-        async with self._audit.writing() as (connection, changes):
-            organization = await existing_organization(connection, user.organization)
-            query = select(users.c.id).where(users.c.email == email, users.c.home)
-            home = await connection.scalar(query) is None
-            role = user.role or DEFAULT_ROLE
-            times = {"created_at": now, "updated_at": now}
-            new = insert(users).values(
-                organization_id=organization, email=email, home=home, name=user.name, role=role
-            )
-            await connection.execute(new.values(enabled=True, **times))
-            after = _members(user.organization, user.name, role, enabled=True)
-            changes.append(Change("user.create", email, user.organization, after=after))
-
-    async def _put(self, user: pb.PutUserRequest, email: str, *, home: bool) -> None:
+    async def _put(self, user: pb.PutUserRequest, email: str, *, home: bool | None) -> None:
         now = int(time.time())
         async with self._audit.writing() as (connection, changes):
             organization = await existing_organization(connection, user.organization)
@@ -142,6 +116,9 @@ class Users:
             _check_expected(user, [each for each in (known, *others) if each is not None])
             after = _members(user.organization, user.name, role, enabled=not user.disabled)
             if known is None:
+                if home is None:
+                    at_home = select(users.c.id).where(users.c.email == email, users.c.home)
+                    home = await connection.scalar(at_home) is None
                 new = insert(users).values(**values, email=email, home=home, created_at=now)
                 await connection.execute(new)
                 changes.append(Change("user.create", email, user.organization, after=after))
@@ -161,7 +138,6 @@ class Users:
 
 
 def _check_expected(user: pb.PutUserRequest, known: Sequence[Row[Any]]) -> None:
-    """Refuse to change a user who is not as the caller expects."""
     here = next((each for each in known if each.slug == user.organization), None)
     if user.only_new and here is not None:
         message = f"{user.organization!r} has the user {user.email!r} already."

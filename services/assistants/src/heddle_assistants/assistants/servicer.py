@@ -33,7 +33,7 @@ from heddle_assistants.repository.deleting import Deletions, delete
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.reader import Reader, contract
 from heddle_assistants.repository.writer import Columns, Writer
-from heddle_assistants.usage.budgets import Budgets
+from heddle_assistants.usage.reports import Budgets
 from heddle_assistants.validation import Findings, Validation, messages
 
 
@@ -223,14 +223,12 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         return pb.UseConfirmationResponse()
 
     async def _hosts_of(self, slug: str) -> str:
-        """Return the hosts of an organisation, as it wrote them; empty if it has set none."""
         organization = await self._organization(slug or DEFAULT_ORGANIZATION)
         return output_hosts(organization.settings) if organization else ""
 
     async def _checked(
         self, assistant: pb.Assistant, before: Stored | None, context: Context
     ) -> tuple[dict[str, Any] | None, Findings]:
-        """Return the metadata of an assistant, and its faults."""
         document, violations = document_of(assistant)
         to_check = pb.Assistant()
         to_check.CopyFrom(assistant)
@@ -249,7 +247,6 @@ def _columns(assistant: pb.Assistant) -> dict[str, Any]:
 
 
 def _group(request: pb.PublishAssistantRequest) -> dict[str, str]:
-    """Return the fields of the user group that the request sets. Others stay."""
     names = ("group_id", "group_name", "oauth_consumer_name")
     values = {name: value for name in names if (value := getattr(request, name))}
     refuse_nul(values, "")

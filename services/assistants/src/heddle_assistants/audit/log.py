@@ -30,8 +30,6 @@ _LOGGED = ("number", "action", "object_id", "organization", "subject", "outcome"
 
 
 class _Rate:
-    """Counts events of the current minute."""
-
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._minute = 0.0
@@ -172,14 +170,12 @@ def report(events: Sequence[Entry]) -> None:
 
 
 async def _add_ends(connection: AsyncConnection) -> bool:
-    """Add the record of the chain's ends, and return whether there was none."""
     values = {"id": CHAIN, "expired_number": 0, "last_number": 0}
     query = insertion(connection, audit_chain).values(**values).on_conflict_do_nothing()
     return bool((await connection.execute(query)).rowcount)
 
 
 async def _begin(connection: AsyncConnection, keys: ChainKeys, *, repaired: bool) -> None:
-    """Write both ends of a new chain, or of one whose record was removed."""
     columns = (audit_events.c.number, audit_events.c.digest)
     rows = select(*columns).order_by(audit_events.c.number.desc()).limit(1)
     last = (await connection.execute(rows)).one_or_none()

@@ -136,7 +136,6 @@ async def _events(connection: AsyncConnection, where: ColumnElement[bool]) -> Se
 
 
 def _owned(events: Sequence[RowMapping], person: Person) -> Objects:
-    """Return the objects that belonged to a person at some time, and the person as a user."""
     owned: Objects = {("user", person.email)}
     for event in events:
         for name, *values in json.loads(event["changes"]):
@@ -146,7 +145,6 @@ def _owned(events: Sequence[RowMapping], person: Person) -> Objects:
 
 
 def _without(event: RowMapping, person: Person, pseudonym: str, owned: Objects) -> dict[str, Any]:
-    """Return the changed columns of an event after the erasure."""
     own = (event["object_type"], event["object_id"]) in owned
     by_person = event["subject"].lower() == person.email
     values: dict[str, Any] = {

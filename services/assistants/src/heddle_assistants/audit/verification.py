@@ -76,7 +76,6 @@ class Part:
         return "" if matches else "changed or inserted"
 
     def _of_known(self, known: pb.KnownEvent) -> Iterator[pb.ChainFault]:
-        """Yield a fault if the event that a caller knows has changed."""
         same = [event["digest"] for event in self.events if event["number"] == known.number]
         if same and same[0] != known.digest:
             yield _fault(known.number, known.number, "another than the known one")

@@ -1,5 +1,6 @@
 """All assistants: those of the folder, which no call can change, and those of the database."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from heddle.assistant.v1 import assistant_pb2 as pb
@@ -18,7 +19,6 @@ from sqlalchemy import ColumnElement
 from heddle_assistants.access import ASSISTANTS, may_edit, may_use
 from heddle_assistants.catalog.folder import Contents, FolderAssistants
 from heddle_assistants.catalog.summaries import summary_of_row, summary_of_stored
-from heddle_assistants.catalog.used_files import used_files
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
@@ -33,6 +33,8 @@ _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
     pb.SELECTION_MANAGED: ASSISTANTS.editable,
     pb.SELECTION_SHARED: ASSISTANTS.shared,
 }
+_MAX_IDS = 1000
+_ID = re.compile(r"file-[0-9a-f]{32}")
 
 
 class Catalog:
@@ -214,3 +216,27 @@ def _place(identifier: str) -> tuple[int, int, str]:
 
 def _matches(summary: pb.AssistantSummary, text: str) -> bool:
     return any(text.lower() in each.lower() for each in (summary.name, summary.title))
+
+
+async def used_files(ids: Sequence[str], folder: Contents, rows: Rows) -> list[str]:
+    """Return the identifiers that an assistant contains, in any member.
+
+    Raises:
+        InvalidRequestError: There are too many.
+    """
+    check_count(ids)
+    used = {each for it in folder.files for each in _ids_in(str(it.stored.assistant))}
+    async for document in rows.documents_with("file-"):
+        used.update(_ids_in(document))
+    return [each for each in ids if each in used]
+
+
+def check_count(ids: Sequence[str]) -> None:
+    """Refuse too many identifiers."""
+    if len(ids) > _MAX_IDS:
+        violation = Violation("ids", f"must be at most {_MAX_IDS}")
+        raise InvalidRequestError("The request is not valid.", [violation])
+
+
+def _ids_in(text: str) -> Iterator[str]:
+    return (match.group() for match in _ID.finditer(text))

@@ -126,7 +126,6 @@ def _parse(path: Path) -> CheckedFile:
 
 
 def _faults(file: AssistantFile) -> list[FileFault]:
-    """Return the faults of a file that do not depend on what is installed."""
     assistant = file.assistant
     deprecated = deprecated_connector(assistant.model.connector, "assistant.model.connector")
     violations = (*violations_of(assistant), *deprecated)

@@ -61,7 +61,6 @@ def _amount(name: str) -> Column[int]:
 
 
 def _amounts() -> Iterator[Column[int]]:
-    """Yield the columns of what a model consumed."""
     tokens = ("prompt_tokens", "cached_tokens", "completion_tokens", "unpriced_tokens")
     return map(_amount, ("requests", "usage_unknown", *tokens, "cost_picos"))
 

@@ -120,7 +120,6 @@ def _plain(name: str, value: Any) -> Any:  # noqa: ANN401 - a column of any type
 
 
 def _changes(source: str, drafts: Sequence[Draft]) -> list[Change]:
-    """Return the audit event of a batch. Assistants have one each, usage has none."""
     changed = [draft for draft in drafts if draft.changed]
     if source in (_ASSISTANTS, USAGE) or not changed:
         return []

@@ -1,8 +1,9 @@
 """Applies changes of assistants."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from heddle_conversion import displayed_title, newest
@@ -10,17 +11,17 @@ from heddle_conversion.columns import LegacyColumns
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_conversion.merging import MergedMetadata, RowMetadata
 from heddle_runtime.contract.audit import Change
+from heddle_runtime.errors import NotSetUpError
+from heddle_runtime.serving import installed as packages
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.database.assistant_row import ROWS, Row, Shares
 from heddle_assistants.database.schema import assistant_versions, assistants, originals
 from heddle_assistants.following.applied_rows import Draft, Values
-from heddle_assistants.following.merging import merge
 from heddle_assistants.following.names import Naming, numbered_name, settle_names
 from heddle_assistants.repository.migrating import keeping
-from heddle_assistants.repository.saving import save
-from heddle_assistants.repository.snapshots import row_of_snapshot
+from heddle_assistants.repository.saving import row_of_snapshot, save
 from heddle_assistants.sharing.store import write_users
 
 ACTION = "follow"
@@ -34,12 +35,12 @@ _PLAIN = (
 COLUMNS = (*_IDENTITY, *_PLAIN, "metadata")
 """The columns that are applied, besides the users with whom an assistant is shared."""
 _TIMES = ("published_at",)
+Merge = Callable[[RowMetadata, RowMetadata | None, RowMetadata], MergedMetadata]
+"""Receives what is stored here, what was applied last if that is known, and what is there now."""
 
 
 @dataclass(slots=True)
 class _Plan:
-    """The planned change of an assistant."""
-
     draft: Draft
     row: Row
     columns: dict[str, Any] = field(default_factory=dict)
@@ -257,3 +258,14 @@ async def _write_original(
         "created_at": int(time.time()),
     }
     await connection.execute(keeping(connection), [values])
+
+
+@cache
+def merge() -> Merge:
+    """Return the function of the installed package, which knows the form of the other side."""
+    merging: Merge
+    for _, merging in packages.installed("heddle.assistants.following"):
+        return merging
+    raise NotSetUpError(
+        "No package that merges metadata is installed beside the assistants service. Install one."
+    )

@@ -97,7 +97,6 @@ def _merged(
     now: Mapping[Path, str],
     salt: str,
 ) -> dict[str, Any]:
-    """Return the stored settings with the members that changed there."""
     known = was or {}
     mine, theirs = dict(_leaves(stored)), dict(_leaves(config))
     values = dict(mine)

@@ -107,7 +107,6 @@ def key_of(kind: Kind, values: dict[str, Any]) -> Key:
 
 
 def _indexed_columns(kind: Kind) -> set[str]:
-    """Return the indexed columns of a table."""
     columns = [*kind.key, *(column for index in kind.table.indexes for column in index.columns)]
     return {column.name for column in columns}
 

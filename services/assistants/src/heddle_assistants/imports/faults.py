@@ -59,7 +59,6 @@ def _note(drafts: Sequence[Draft], notes: Sequence[str]) -> None:
 
 
 def _converted(draft: Draft) -> tuple[pb.Assistant, Sequence[str]]:
-    """Return a draft as its migration will make it, and the notes about that."""
     values = draft.values
     columns = LegacyColumns(values["rag_top_k"], values["rag_collections"])
     conversion = convert(parse(values["metadata"]), columns)

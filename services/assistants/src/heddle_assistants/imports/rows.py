@@ -14,16 +14,15 @@ from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation, to_status
 from heddle_runtime.http.egress import Egress
 from heddle_runtime.storage.database.engine import Database
-from sqlalchemy import select
+from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.batches import batch_change, ranges
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.assistant_row import BatchRow
 from heddle_assistants.database.encryption import Keys
-from heddle_assistants.database.schema import assistants, organizations
+from heddle_assistants.database.schema import assistants, organizations, usage
 from heddle_assistants.imports import organizations as organization_import
-from heddle_assistants.imports import usage as usage_import
 from heddle_assistants.imports.conflict_resolution import (
     Draft,
     insert_new,
@@ -40,6 +39,8 @@ from heddle_assistants.validation import Validation
 _ORGANIZATIONS = "organizations"
 _USAGE = "usage"
 _ADDRESSES = ("email", "owner", "owner_email")
+_USAGE_KEY = ("assistant_id", "connector", "model")
+_UNKNOWN = {"usage_unknown": 0, "cached_tokens": 0, "unpriced_tokens": 0}
 
 
 @dataclass(eq=False, slots=True)
@@ -78,7 +79,7 @@ class RowImport:
         async with self._transaction(dry_run=dry_run) as (connection, changes):
             if names[0] == _USAGE:
                 _check_ids(drafts, "assistant_id")
-                await usage_import.place(connection, drafts, dry_run=dry_run)
+                await _place_usage(connection, drafts, dry_run=dry_run)
                 changes.extend(_usage_changes(drafts))
                 return [_message(draft, "") for draft in drafts]
             if names[0] == _ORGANIZATIONS:
@@ -128,7 +129,6 @@ class RowImport:
 
 
 def _changes(kind: Kind, new: Sequence[Draft], slugs: Mapping[int, str]) -> list[Change]:
-    """Return the change of a batch; none if nothing was new."""
     if not new:
         return []
     ids = [draft.id for draft in new]
@@ -217,3 +217,31 @@ def _message(draft: Draft, name: str) -> pb.ImportedRow:
 
 def _name(kind: Kind, draft: Draft) -> str:
     return str(draft.values[kind.key[0].name]) if draft.renamed else ""
+
+
+async def _place_usage(
+    connection: AsyncConnection, drafts: Sequence[Draft], *, dry_run: bool
+) -> None:
+    """Insert the drafts that are new, in the caller's transaction.
+
+    A row that is there stays as it is, so what is imported again counts once.
+    """
+    ids = [draft.values["assistant_id"] for draft in drafts]
+    key_columns = [usage.c[name] for name in _USAGE_KEY]
+    rows = await connection.execute(select(*key_columns).where(usage.c.assistant_id.in_(ids)))
+    present = {tuple(row) for row in rows}
+    query = select(assistants.c.id, assistants.c.created_at).where(assistants.c.id.in_(ids))
+    created_at = {row.id: row.created_at for row in await connection.execute(query)}
+    for draft in drafts:
+        values = draft.values
+        created = values.pop("assistant_created_at")
+        # In a dry run, the assistant may not be there yet.
+        expected = created_at.get(values["assistant_id"], created if dry_run else None)
+        if tuple(values[name] for name in _USAGE_KEY) in present:
+            draft.present = True
+        elif expected != created:
+            message = "Its assistant is not imported, so its usage is not, either."
+            draft.error = NotFoundError(message, id=str(values["assistant_id"]))
+    new = [{**_UNKNOWN, **draft.values} for draft in drafts if draft.is_new]
+    if new and not dry_run:
+        await connection.execute(insert(usage), new)

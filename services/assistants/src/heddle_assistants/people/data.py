@@ -1,24 +1,27 @@
 """The personal data of the assistants service."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 
 from heddle.person.v1 import person_pb2 as pb
 from heddle_runtime.contract.audit import Change
 from heddle_runtime.identity.people import Erasure, Person, json_file, place
 from heddle_runtime.storage.database.engine import Database
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ColumnElement, Table, delete, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from heddle_assistants.accounts.owner_organizations import existing_organization
 from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.database import schema
 from heddle_assistants.database.schema import organizations, users
-from heddle_assistants.people.erasing import Erasing
-from heddle_assistants.people.organizations import ALL, removed
+from heddle_assistants.people.erasing import Erasing, naming
 from heddle_assistants.people.person_tables import places_of, subject_of
-from heddle_assistants.people.snapshots import naming
 
 _EVENTS = "audit_events"
 _KEYS = {"sessions", "passwords", "api_keys"}
 _LAST = {"users", "organizations"}
 """The tables that are erased last: until then they name the persons who need a pseudonym."""
+ALL = frozenset(schema.metadata.tables)
+_PARENTS = {"assistant_id": schema.assistants, "user_id": schema.users}
 
 
 class DatabaseData:
@@ -74,7 +77,6 @@ class DatabaseData:
         return [*places, place(_EVENTS, count, pb.TREATMENT_PSEUDONYMISED)]
 
     async def _erase_organization(self, erasure: Erasure) -> Sequence[pb.Place]:
-        """Erase the rows of an organisation, then its people, and at last itself."""
         slug = erasure.person.organization
         async with self._audit.writing() as (connection, changes):
             changes.append(Change("organization.erase", slug, slug))
@@ -95,6 +97,31 @@ class DatabaseData:
 
 
 def _of(slug: str) -> ColumnElement[bool]:
-    """Return the condition of the users of an organisation."""
     query = select(organizations.c.id).where(organizations.c.slug == slug)
     return users.c.organization_id.in_(query)
+
+
+async def removed(connection: AsyncConnection, slug: str, names: Collection[str]) -> list[pb.Place]:
+    """Delete the rows of an organisation in some tables; return how many each had.
+
+    Raises:
+        NotFoundError: There is no such organisation.
+    """
+    identifier = await existing_organization(connection, slug)
+    places = []
+    for table in reversed(schema.metadata.sorted_tables):  # children first
+        conditions = _conditions(table, identifier)
+        if table.name in names and conditions:
+            deleted = await connection.execute(delete(table).where(or_(*conditions)))
+            places.append(place(table.name, deleted.rowcount, pb.TREATMENT_DELETED))
+    return places
+
+
+def _conditions(table: Table, organization: int) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = [
+        table.c[name].in_(select(parent.c.id).where(parent.c.organization_id == organization))
+        for name, parent in _PARENTS.items()
+        if name in table.c
+    ]
+    name = "id" if table is schema.organizations else "organization_id"
+    return [*conditions, table.c[name] == organization] if name in table.c else conditions

@@ -1,23 +1,28 @@
 """Erases the data of a person in the tables, in the transaction of one audit event."""
 
+import json
 import time
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from heddle.person.v1 import person_pb2 as pb
+from heddle_conversion import dump
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.contract.audit import Change
 from heddle_runtime.errors import AlreadyExistsError, InvalidRequestError, Violation
 from heddle_runtime.identity.people import Erasure, place
-from sqlalchemy import Table, delete, select, update
+from heddle_runtime.storage.database.engine import Database
+from sqlalchemy import Table, delete, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.owner_organizations import is_user_of
 from heddle_assistants.accounts.sign_in.sessions import end_of_address
 from heddle_assistants.database import schema
 from heddle_assistants.database.assistant_row import LIVING, ROWS, Row, Shares
+from heddle_assistants.database.schema import assistant_versions, assistants
 from heddle_assistants.people.person_tables import Subject, TablePlace, places_of
-from heddle_assistants.people.snapshots import Snapshot, without_person
 from heddle_assistants.repository.deleting import remove_contents
 from heddle_assistants.repository.saving import save
 from heddle_assistants.repository.writer import written
@@ -26,6 +31,14 @@ from heddle_assistants.sharing.store import write_users
 ACCESS = ("users", "passwords", "sessions", "api_keys")
 """The tables that give a person access."""
 _OWNED: tuple[Table, ...] = (schema.rubrics, schema.knowledge_bases, schema.knowledge_stores)
+_PAGE = 500
+
+
+class Snapshot(NamedTuple):
+    """The key of a version."""
+
+    assistant_id: int
+    number: int
 
 
 @dataclass(slots=True)
@@ -113,7 +126,6 @@ class Erasing:
         await save(self.connection, self.changes, "hand_over", before, row)
 
     async def _owned(self) -> None:
-        """Delete rubrics and rows of the registries, or give them another owner."""
         for table in _OWNED:
             owned = (table.c.organization_id == self.subject.organization_id) & (
                 table.c.owner_email == self.erasure.person.email
@@ -125,7 +137,6 @@ class Erasing:
                 await self.connection.execute(delete(table).where(owned))
 
     async def _mentions(self, snapshots: Sequence[Snapshot]) -> None:
-        """Remove the person from the things of others."""
         email = self.erasure.person.email
         users = schema.assistant_users
         shared = select(users.c.assistant_id).where(users.c.email == email)
@@ -178,3 +189,53 @@ class Erasing:
         for table in tables:
             condition = places[table.name].condition
             await self.connection.execute(delete(table).where(condition))
+
+
+async def naming(database: Database, subject: Subject) -> list[Snapshot]:
+    """Return the versions of the organisation's assistants that name a person.
+
+    Reads page by page, so that writers need not wait.
+    """
+    key = tuple_(assistant_versions.c.assistant_id, assistant_versions.c.number)
+    query = (
+        select(
+            assistant_versions.c.assistant_id,
+            assistant_versions.c.number,
+            assistant_versions.c.document,
+        )
+        .join(assistants, assistants.c.id == assistant_versions.c.assistant_id)
+        .where(assistants.c.organization_id == subject.organization_id)
+        .order_by(assistant_versions.c.assistant_id, assistant_versions.c.number)
+        .limit(_PAGE)
+    )
+    keys: list[Snapshot] = []
+    last = Snapshot(0, 0)
+    while True:
+        async with database.reading() as connection:
+            rows = (await connection.execute(query.where(key > tuple_(*last)))).all()
+        for row in rows:
+            last = Snapshot(row.assistant_id, row.number)
+            if without_person(row.document, subject.person.email, "") != row.document:
+                keys.append(last)
+        if len(rows) < _PAGE:
+            return keys
+
+
+def without_person(document: bytes, email: str, pseudonym: str) -> bytes:
+    """Return a version in which a pseudonym replaces the person as owner and in the sharing.
+
+    Texts of authors stay as they are.
+    """
+    text = zlib.decompress(document)
+    if email.encode() not in text:
+        return document
+    members = json.loads(text)
+    shares = Shares.of(members.get("sharing") or "")
+    rest = Shares(shares.users - {email}, shares.editors - {email})
+    if members.get("owner") != email and rest == shares:
+        return document
+    if members.get("owner") == email:
+        members["owner"] = pseudonym
+    if rest != shares:
+        members["sharing"] = rest.text
+    return zlib.compress(dump(members).encode())

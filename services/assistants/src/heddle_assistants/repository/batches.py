@@ -103,7 +103,6 @@ class Batches:
         return await self._replace({each.row.id: each for each in changes})
 
     async def _replace(self, changes: Mapping[int, RowChange]) -> set[int]:
-        """Write new metadata and store the originals."""
         query = _ROWS.where(assistants.c.id.in_(changes)).order_by(assistants.c.id)
         async with self._audit.writing() as (connection, changed):
             records = await connection.execute(query.with_for_update(of=assistants))
@@ -162,7 +161,6 @@ class Batches:
 async def _write(
     connection: AsyncConnection, action: str, values: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Write the metadata of rows that are locked, and their versions."""
     texts = {each["row_id"]: each["new_metadata"] for each in values}
     records = await connection.execute(ROWS.where(assistants.c.id.in_(texts)))
     rows = [Row._make(each) for each in records]

@@ -20,8 +20,7 @@ from heddle_assistants.database import schema
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.schema import assistant_versions, assistants
 from heddle_assistants.repository.rows import locked_or_deleted
-from heddle_assistants.repository.saving import save
-from heddle_assistants.repository.snapshots import row_of_snapshot
+from heddle_assistants.repository.saving import row_of_snapshot, save
 from heddle_assistants.repository.writer import (
     Columns,
     Writer,

@@ -2,19 +2,20 @@
 
 import json
 import time
+import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_runtime.contract.audit import Change, field_changes
+from heddle_conversion import MalformedMetadataError, dump, parse
+from heddle_conversion.bindings import normal
+from heddle_runtime.contract.audit import Change, Members, field_changes
 from heddle_runtime.identity.call_metadata import caller
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.database.assistant_row import ROWS, Row
 from heddle_assistants.database.schema import assistant_versions, assistants
-from heddle_assistants.repository.audited import change_of
-from heddle_assistants.repository.snapshots import snapshot
 
 _MIGRATE = "migrate"
 """The action that changes the format only."""
@@ -27,6 +28,12 @@ _NAMES = {
 }
 """The names of fields in audit events, and those of the JSON form of an assistant."""
 _MEMBERS = {field.name for field in pb.Assistant.DESCRIPTOR.fields}
+_SAME_ROW = {"id", "organization", "metadata", "published_at", "created_at", "updated_at"}
+_COLUMNS = [name for name in Row._fields if name not in {*_SAME_ROW, "revision", "deleted_at"}]
+_SHOWN = {"connector": "connector", "llm": "model", "orchestrator": "strategy"}
+"""Members of the metadata that are shown, and their names in events."""
+_NOT_STORED = {"id", "organization", "created_at", "updated_at", "revision", "deleted_at"}
+_SNAPSHOT = [name for name in Row._fields if name not in _NOT_STORED]
 
 
 async def save(  # noqa: PLR0913 - the last ones are named, and rare
@@ -118,3 +125,44 @@ def _version(
         "document": snapshot(row),
         "note": "",
     }
+
+
+def members_of(row: Row) -> Members:
+    """Return the fields of an assistant: its columns and the members of its metadata."""
+    columns = {name: getattr(row, name) for name in _COLUMNS}
+    try:
+        document = parse(row.metadata)
+    except MalformedMetadataError:
+        return columns | {"metadata": row.metadata}
+    shown = {name: document.get(member) for member, name in _SHOWN.items()}
+    tools = [str(each.get("type", "")) for each in normal(document.get("tools")).bindings]
+    members = {f"metadata.{name}": value for name, value in document.items() if name not in _SHOWN}
+    return columns | shown | members | {"tools": tools}
+
+
+def change_of(action: str, before: Row | None, after: Row | None) -> Change:
+    """Return the change of an assistant. A deleted row counts as none."""
+    row = after or before
+    assert row is not None  # noqa: S101 - there is one of them
+    return Change(
+        f"assistant.{action}",
+        str(row.id),
+        row.organization,
+        None if before is None or before.deleted else members_of(before),
+        None if after is None or after.deleted else members_of(after),
+    )
+
+
+def snapshot(row: Row) -> bytes:
+    """Return the document of a version of a row."""
+    values = ((name, getattr(row, name)) for name in _SNAPSHOT)
+    return zlib.compress(
+        dump({name: value for name, value in values if value is not None}).encode()
+    )
+
+
+def row_of_snapshot(row: Row, document: bytes) -> Row:
+    """Return a row as it was in a version; `row` is what it is now."""
+    values = json.loads(zlib.decompress(document))
+    values.setdefault("sharing", "")
+    return row._replace(**{name: values.get(name) for name in _SNAPSHOT})

@@ -21,13 +21,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.access import may_edit
-from heddle_assistants.accounts.owner_organizations import organization_id
+from heddle_assistants.accounts.owner_organizations import organization_id, owner_of_new
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.schema import assistants
 from heddle_assistants.repository.journal import log_migration
 from heddle_assistants.repository.migrating import Stored, keep_malformed, migrate
-from heddle_assistants.repository.owners import owner_of_new
 from heddle_assistants.repository.quotas import keep_quota
 from heddle_assistants.repository.rows import locked
 from heddle_assistants.repository.saving import last_save, save

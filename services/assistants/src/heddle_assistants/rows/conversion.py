@@ -59,7 +59,6 @@ class RowConversion:
         return run.response
 
     async def _checked(self, changes: Sequence[RowChange]) -> list[RowChange]:
-        """Return changes with notes on the assistants that will not answer, or lack a part."""
         faults = await self.importer.faults([each.row for each in changes])
         return [
             each._replace(notes=[*each.notes, *faults.get(each.row.id, ())]) for each in changes
@@ -67,8 +66,6 @@ class RowConversion:
 
 
 class _Run:
-    """The work on one batch."""
-
     def __init__(self, batches: Batches, request: pb.ConvertRowsRequest) -> None:
         self._batches = batches
         self._request = request

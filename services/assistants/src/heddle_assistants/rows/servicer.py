@@ -163,7 +163,6 @@ class RowServicer(pb_grpc.RowServiceServicer):
     async def _findings(
         self, document: dict[str, Any], before: Stored | None, context: Context
     ) -> Findings:
-        """Return the faults of metadata, with fields of the row."""
         assistant = to_contract(document, StoredColumns(id=""))
         stored = None if before is None else contract(before)
         findings = await self.validation.check(assistant, stored, context)

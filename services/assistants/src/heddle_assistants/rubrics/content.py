@@ -40,8 +40,6 @@ class _Criterion(_Part):
 
 
 class _Content(_Part):
-    """The required members of a rubric, except those that the service sets."""
-
     title: _Text
     description: _Characters
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -110,13 +108,11 @@ def is_unchanged(content: dict[str, Any], text: str) -> bool:
 
 
 def _place(steps: tuple[int | str, ...]) -> str:
-    """Return the place of a fault in the content, for example `criteria[0].name`."""
     written = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return "".join(written).removeprefix(".")
 
 
 def _problem(error: ErrorDetails) -> str:
-    """Return the fault in the words of Heddle's other messages."""
     match error["type"]:
         case "missing":
             return "is required"

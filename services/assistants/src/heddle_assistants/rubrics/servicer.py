@@ -17,8 +17,7 @@ from heddle_runtime.identity.permissions import may_read, require_service
 from heddle_assistants.database.paging import fitting, row_before
 from heddle_assistants.field_checks import refuse_nul
 from heddle_assistants.rubrics.content import check, completed, is_unchanged, read
-from heddle_assistants.rubrics.row import Row
-from heddle_assistants.rubrics.store import Allowed, Columns, Rubrics
+from heddle_assistants.rubrics.store import Allowed, Columns, Row, Rubrics
 
 
 class RubricServicer(pb_grpc.RubricServiceServicer):

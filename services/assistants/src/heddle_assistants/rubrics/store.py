@@ -1,24 +1,68 @@
 """The table of rubrics."""
 
+import hashlib
+import json
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from heddle_runtime.contract.audit import Change
 from heddle_runtime.errors import ConflictError, NotFoundError
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, Identity
 from heddle_runtime.identity.permissions import may_change
 from heddle_runtime.storage.database.engine import Database
-from sqlalchemy import bindparam, delete, insert, update
+from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.access import RUBRICS
-from heddle_assistants.accounts.owner_organizations import organization_id, organization_of
+from heddle_assistants.accounts.owner_organizations import (
+    organization_id,
+    organization_of,
+    owner_of_new,
+)
 from heddle_assistants.audit.log import AuditLog
-from heddle_assistants.database.schema import rubrics
-from heddle_assistants.repository.owners import owner_of_new
-from heddle_assistants.rubrics.row import ROWS, Row
+from heddle_assistants.database.schema import organizations, rubrics
+
+
+class Row(NamedTuple):
+    """A row of `rubrics`."""
+
+    number: int
+    """The number of the row, by which lists are ordered. No other service uses it."""
+    id: str
+    organization: str
+    """The slug."""
+    owner: str
+    title: str
+    description: str | None
+    content: str
+    """The text of a JSON object, unless something else was imported."""
+    published: bool
+    """Whether others of the organisation may read it."""
+    created_at: int
+    updated_at: int
+
+    @property
+    def etag(self) -> str:
+        """A text that changes with every change of the row."""
+        return hashlib.sha256(json.dumps(self).encode()).hexdigest()[:32]
+
+
+ROWS = select(
+    rubrics.c.id,
+    rubrics.c.rubric_id,
+    organizations.c.slug,
+    rubrics.c.owner_email,
+    rubrics.c.title,
+    rubrics.c.description,
+    rubrics.c.rubric_data,
+    rubrics.c.is_public,
+    rubrics.c.created_at,
+    rubrics.c.updated_at,
+).join(organizations, rubrics.c.organization_id == organizations.c.id)
+"""The query for all rows, with columns in the order of `Row`."""
+
 
 Allowed = Callable[[Row], bool]
 """Returns whether somebody may read a rubric."""
@@ -163,7 +207,6 @@ def _members(row: Row) -> dict[str, Any]:
 
 
 async def _held(connection: AsyncConnection, identifier: str, identity: Identity, etag: str) -> Row:
-    """Return a row, locked until the transaction ends."""
     if "\0" in identifier:
         raise no_rubric(identifier)
     query = ROWS.where(rubrics.c.rubric_id == identifier)

@@ -35,8 +35,6 @@ _AMOUNTS = [column.name for column in usage.c if not column.primary_key]
 
 
 class _Known(NamedTuple):
-    """The columns of an assistant that are needed to record its usage."""
-
     organization_id: int
     organization: str
 
@@ -116,7 +114,6 @@ def _rows(entries: Iterable[tuple[Entry, int | None]]) -> list[dict[str, Any]]:
 
 
 def _daily(rows: Iterable[Mapping[str, Any]], known: Mapping[int, _Known]) -> list[dict[str, Any]]:
-    """Return the amounts to add to the usage of today."""
     day = today()
     return [
         {**row, "day": day, "organization_id": known[row["assistant_id"]].organization_id}
@@ -125,7 +122,6 @@ def _daily(rows: Iterable[Mapping[str, Any]], known: Mapping[int, _Known]) -> li
 
 
 def _adding(connection: AsyncConnection, table: Table) -> Insertion:
-    """Return the statement that adds rows to those of a table."""
     query = insertion(connection, table)
     more = query.excluded
     sums = {name: table.c[name] + more[name] for name in _AMOUNTS}

@@ -7,31 +7,70 @@ from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
-from heddle_conversion import convert_row
+from heddle_conversion import convert_row, parse
 from heddle_runtime.contract.audit import Change
 from heddle_runtime.errors import MalformedAssistantError, NewerFormatError, NotFoundError
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import may_administer_in
 from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Row as UsageRow
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.access import ASSISTANTS, may_edit, may_use
-from heddle_assistants.accounts.model_prices import MICROS
+from heddle_assistants.accounts.model_prices import MICROS, Prices, price_of
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.database.assistant_row import ROWS, Row
 from heddle_assistants.database.schema import assistants, organizations, usage
 from heddle_assistants.repository.migrating import Stored
+from heddle_assistants.repository.quotas import MEMBER, quota_of
 from heddle_assistants.repository.reader import contract
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
-from heddle_assistants.usage.budgets import quota_message
 from heddle_assistants.usage.entries import COUNTS
 from heddle_assistants.usage.price_lookup import PriceLookup
 
 Used = Sequence[UsageRow[Any]]
+
+
+class Budgets:
+    """Finds the quotas of assistants. Those without a quota cost nothing here."""
+
+    def __init__(self, database: Database, price_lookup: PriceLookup) -> None:
+        self._price_lookup = price_lookup
+        spent = select(func.sum(usage.c.cost_picos))
+        self._spent = database.row_reader(spent.where(usage.c.assistant_id == bindparam("id")))
+
+    async def of(self, assistant: assistant_pb2.Assistant) -> assistant_pb2.Quota | None:
+        """Return the quota of an assistant in the database, None if it has none."""
+        if f'"{MEMBER}"' not in assistant.extra_json:
+            return None
+        row = await self._spent(int(assistant.id))
+        spent = int(row[0] or 0) if row else 0
+        return quota_message(assistant, spent, await self._price_lookup.of(assistant.organization))
+
+
+def quota_message(
+    assistant: assistant_pb2.Assistant, spent: int, prices: Prices
+) -> assistant_pb2.Quota | None:
+    """Return an assistant's quota as a message; None if it has none.
+
+    Args:
+        assistant: The assistant.
+        spent: The costs so far, in millionths of a millionth of a US dollar.
+        prices: The prices of its organisation.
+    """
+    quota = quota_of(parse(assistant.extra_json))
+    if quota is None:
+        return None
+    quota.spent_micros = spent // MICROS
+    price = price_of(prices, assistant.model.connector, assistant.model.model)
+    quota.exceeded = quota.spent_micros >= quota.limit_micros
+    quota.priced = price is not None
+    if price is not None:
+        quota.price.CopyFrom(price)
+    return quota
 
 
 @dataclass(eq=False, slots=True)

@@ -1,7 +1,9 @@
 """The fields that differ between two versions."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any
 
 from heddle.assistant.v1 import versions_pb2 as pb
@@ -12,7 +14,6 @@ from heddle_conversion.json_text import same
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.reader import contract
-from heddle_assistants.versions.text_pieces import text_pieces
 
 _TOOLS = "tools"
 _IMPORTED_COLUMNS = (
@@ -22,6 +23,9 @@ _IMPORTED_COLUMNS = (
 )
 _ABSENT = object()
 _Difference = tuple[str, Any, Any]
+MAX_PARTS = 4_000
+"""The maximum number of words or lines of a text to compare; the time grows with the square."""
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 def differences(before: Row, after: Row) -> list[pb.FieldDifference]:
@@ -99,3 +103,32 @@ def _message(field: str, before: object, after: object) -> pb.FieldDifference:
 
 def _json(value: object) -> str | None:
     return None if value is _ABSENT else json.dumps(value)
+
+
+def text_pieces(before: str, after: str) -> list[pb.TextPiece]:
+    """Return the pieces of two texts: words, or lines or the whole of long texts."""
+    parts = _parts(before), _parts(after)
+    if any(len(each) > MAX_PARTS for each in parts):
+        parts = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    if any(len(each) > MAX_PARTS for each in parts):
+        parts = [before], [after]
+    old, new = parts
+    pieces: list[pb.TextPiece] = []
+    for kind, start, end, new_start, new_end in SequenceMatcher(None, old, new).get_opcodes():
+        if kind == "equal":
+            _add(pieces, pb.TextPiece.KIND_EQUAL, old[start:end])
+        else:
+            _add(pieces, pb.TextPiece.KIND_REMOVED, old[start:end])
+            _add(pieces, pb.TextPiece.KIND_ADDED, new[new_start:new_end])
+    return pieces
+
+
+def _parts(text: str) -> list[str]:
+    return _WORDS.findall(text)
+
+
+def _add(
+    pieces: list[pb.TextPiece], kind: pb.TextPiece.Kind.ValueType, parts: Sequence[str]
+) -> None:
+    if parts:
+        pieces.append(pb.TextPiece(kind=kind, text="".join(parts)))

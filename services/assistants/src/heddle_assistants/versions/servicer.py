@@ -114,6 +114,5 @@ class VersionServicer(pb_grpc.VersionServiceServicer):
 
 
 def _with_quota_of(document: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
-    """Return a document with the quota of another one."""
     others = {name: value for name, value in document.items() if name != QUOTA}
     return others | ({QUOTA: stored[QUOTA]} if QUOTA in stored else {})

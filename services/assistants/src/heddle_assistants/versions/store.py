@@ -14,7 +14,7 @@ from sqlalchemy import select
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.schema import assistant_versions as versions
-from heddle_assistants.repository.snapshots import row_of_snapshot
+from heddle_assistants.repository.saving import row_of_snapshot
 
 _COLUMNS = [column for column in versions.c if column is not versions.c.document]
 

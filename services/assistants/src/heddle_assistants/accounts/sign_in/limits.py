@@ -99,7 +99,6 @@ async def uses(database: Database, what: str) -> int:
 
 
 async def _count(connection: AsyncConnection, digest: str, now: int) -> tuple[int, int]:
-    """Count a failure, and return the failures in the window and its end."""
     table = sign_in_attempts
     ended = table.c.ends_at <= now
     end = now + WINDOW_SECONDS

@@ -12,35 +12,22 @@ from heddle_assistants.accounts.checks import check_new_user, check_own
 from heddle_assistants.accounts.sign_in.passwords import Passwords
 from heddle_assistants.accounts.sign_in.sessions import Sessions
 from heddle_assistants.accounts.sign_in.signing_in import SignIn
-from heddle_assistants.accounts.user_list import UserList
-from heddle_assistants.accounts.users import Users
 from heddle_assistants.audit.log import AuditLog
 
 
-@dataclass(frozen=True, slots=True)
-class UserStores:
-    """The stores of users, passwords and sessions."""
+@dataclass(eq=False, slots=True)
+class SignInServicer(pb_grpc.AccountServiceServicer):
+    """Translates between the contract and the tables."""
 
-    users: Users
-    listed: UserList
+    audit: AuditLog
     sessions: Sessions
     sign_in: SignIn
     passwords: Passwords
 
-
-class SignInServicer(pb_grpc.AccountServiceServicer):
-    """Translates between the contract and the tables."""
-
-    def __init__(self, audit: AuditLog, stores: UserStores) -> None:
-        self._audit = audit
-        self._sessions = stores.sessions
-        self._sign_in = stores.sign_in
-        self._passwords = stores.passwords
-
     async def SignIn(self, request: pb.SignInRequest, context: Context) -> pb.SignInResponse:
         """Start a session with a password."""
         require_service(caller().identity)
-        session, token = await self._sign_in.with_password(request)
+        session, token = await self.sign_in.with_password(request)
         return pb.SignInResponse(session=session, token=token)
 
     async def SignInWithProvider(
@@ -49,7 +36,7 @@ class SignInServicer(pb_grpc.AccountServiceServicer):
         """Start a session of an address that an identity provider has verified."""
         require_service(caller().identity)
         check_new_user(request)
-        session, token = await self._sign_in.with_provider(request)
+        session, token = await self.sign_in.with_provider(request)
         return pb.SignInWithProviderResponse(session=session, token=token)
 
     async def ResolveSession(
@@ -57,15 +44,15 @@ class SignInServicer(pb_grpc.AccountServiceServicer):
     ) -> pb.ResolveSessionResponse:
         """Return the session of a token."""
         require_service(caller().identity)
-        stored = await self._sign_in.resolve(request.token)
-        return pb.ResolveSessionResponse(session=self._sessions.message(stored))
+        stored = await self.sign_in.resolve(request.token)
+        return pb.ResolveSessionResponse(session=self.sessions.message(stored))
 
     async def SwitchSession(
         self, request: pb.SwitchSessionRequest, context: Context
     ) -> pb.SwitchSessionResponse:
         """Replace a session by one in another organisation."""
         require_service(caller().identity)
-        session, token = await self._sign_in.switch(request.token, request.organization)
+        session, token = await self.sign_in.switch(request.token, request.organization)
         return pb.SwitchSessionResponse(session=session, token=token)
 
     async def EndSession(
@@ -73,7 +60,7 @@ class SignInServicer(pb_grpc.AccountServiceServicer):
     ) -> pb.EndSessionResponse:
         """End a session, or all of its user."""
         require_service(caller().identity)
-        ended = await self._sign_in.end(request.token, everywhere=request.everywhere)
+        ended = await self.sign_in.end(request.token, everywhere=request.everywhere)
         return pb.EndSessionResponse(ended=ended)
 
     async def SetPassword(
@@ -83,10 +70,10 @@ class SignInServicer(pb_grpc.AccountServiceServicer):
         identity = caller().identity
         if not request.organization:
             check_own(request.email, identity.subject)
-            await self._passwords.change_own(request, identity)
+            await self.passwords.change_own(request, identity)
             return pb.SetPasswordResponse()
-        async with self._audit.attempt("user.password", request.email):
-            password = await self._passwords.reset(request, identity)
+        async with self.audit.attempt("user.password", request.email):
+            password = await self.passwords.reset(request, identity)
         return pb.SetPasswordResponse(password=password)
 
     async def ListMemberships(
@@ -94,7 +81,7 @@ class SignInServicer(pb_grpc.AccountServiceServicer):
     ) -> pb.ListMembershipsResponse:
         """List the memberships of an address in organisations."""
         require_service(caller().identity)
-        rows = await self._sign_in.memberships(canonical_email(request.email))
+        rows = await self.sign_in.memberships(canonical_email(request.email))
         return pb.ListMembershipsResponse(
             memberships=[
                 pb.Membership(

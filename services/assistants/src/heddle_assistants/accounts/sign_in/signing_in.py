@@ -1,14 +1,19 @@
 """Signs users in and out, and switches sessions between organisations."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 
 import structlog
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.contract.audit import Change
 from heddle_runtime.contract.email_address import canonical_email
-from heddle_runtime.errors import HeddleError, UnauthenticatedError
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    HeddleError,
+    UnauthenticatedError,
+)
 from heddle_runtime.identity.call_metadata import caller, calling_as
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.database.engine import Database
@@ -26,7 +31,7 @@ from heddle_assistants.accounts.sign_in.memberships import (
     with_password,
 )
 from heddle_assistants.accounts.sign_in.password_hashes import PasswordHashes, is_outdated
-from heddle_assistants.accounts.sign_in.password_rules import check_length
+from heddle_assistants.accounts.sign_in.passwords import check_length
 from heddle_assistants.accounts.sign_in.sessions import (
     Sessions,
     StoredSession,
@@ -183,10 +188,15 @@ class SignIn:
 
     async def _create(self, email: str, user: pb.NewUser) -> None:
         request = pb.PutUserRequest(
-            email=email, organization=user.organization, role=user.role, name=user.name
+            email=email,
+            organization=user.organization,
+            role=user.role,
+            name=user.name,
+            only_new=True,
         )
-        with acting(email, user.organization):
-            await self.users.add(request)
+        # Another request may create the user at the same time.
+        with acting(email, user.organization), suppress(AlreadyExistsError, ConflictError):
+            await self.users.put(request, home=None)
 
     async def _after(self, password: str, proof: Membership) -> None:
         """Store a hash with the current parameters, and delete expired sessions."""
@@ -219,7 +229,6 @@ def acting(email: str, organization: str) -> AbstractContextManager[None]:
 
 
 def _target(rows: Memberships, proof: Membership | None, organization: str) -> Membership | None:
-    """Return the membership to which a verified password signs in."""
     if proof is None or not proof.enabled:
         return None
     if proof.opens_all:
@@ -228,7 +237,6 @@ def _target(rows: Memberships, proof: Membership | None, organization: str) -> M
 
 
 def _within(rows: Memberships, allowed: Sequence[str]) -> Memberships:
-    """Return the rows of the organisations that a provider may sign in to."""
     return [row for row in rows if not allowed or row.organization in allowed]
 
 
