@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from heddle_knowledge.pages.collection_pages import CollectionPages
 from heddle_knowledge.pages.page_place import PagePlace, open_pages
-from heddle_knowledge.pages.shapes import DrawnPage, Figure, StoredPage
+from heddle_knowledge.pages.shapes import DrawnPage, StoredPage
 from knowledge.pages.conftest import COLLECTION, Address
 
 WRITERS = 6
@@ -15,7 +15,7 @@ LOOM, FELT = "a" * 64, "b" * 64
 MEAN = np.eye(4, dtype=np.float32)[0]
 NO_WORDS = np.empty((0, 0), np.float16)
 OTHER = "2" * 32
-FIGURE = Figure("Fig. 1", "10K", (0.1, 0.2, 0.3, 0.4))
+FIGURE = "Fig. 1: 10K"
 
 
 def words(*places: int) -> np.ndarray:

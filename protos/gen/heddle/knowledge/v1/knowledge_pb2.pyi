@@ -724,8 +724,10 @@ class PageMatch(_message.Message):
     collection_name: _builtins.str
     """The name of its collection."""
     @_builtins.property
-    def figures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Figure]:
-        """The figures of the page, in reading order."""
+    def figures(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The texts that were recognised in its figures and tables under their captions, in reading
+        order.
+        """
 
     def __init__(
         self,
@@ -737,7 +739,7 @@ class PageMatch(_message.Message):
         page: _builtins.int = ...,
         score: _builtins.float = ...,
         text: _builtins.str = ...,
-        figures: _abc.Iterable[Global___Figure] | None = ...,
+        figures: _abc.Iterable[_builtins.str] | None = ...,
         collection_id: _builtins.str = ...,
         collection_name: _builtins.str = ...,
     ) -> None: ...
@@ -748,38 +750,6 @@ class PageMatch(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PageMatch: _TypeAlias = PageMatch  # noqa: Y015
-
-@_typing.final
-class Figure(_message.Message):
-    """A figure of a page."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CAPTION_FIELD_NUMBER: _builtins.int
-    TEXT_FIELD_NUMBER: _builtins.int
-    BOX_FIELD_NUMBER: _builtins.int
-    caption: _builtins.str
-    """The caption. May be empty."""
-    text: _builtins.str
-    """The text that was recognised in it. May be empty."""
-    @_builtins.property
-    def box(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """Its left, top, right and bottom edges, as parts of the page's width and height, 0 to 1."""
-
-    def __init__(
-        self,
-        *,
-        caption: _builtins.str = ...,
-        text: _builtins.str = ...,
-        box: _abc.Iterable[_builtins.float] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["box", b"box", "caption", b"caption", "text", b"text"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Figure: _TypeAlias = Figure  # noqa: Y015
 
 @_typing.final
 class Filter(_message.Message):
@@ -1549,34 +1519,10 @@ class GetCollectionStatisticsResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    @_typing.final
-    class DocumentsByMediaTypeEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.int
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.int = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
     DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
     PASSAGE_COUNT_FIELD_NUMBER: _builtins.int
     PAGE_COUNT_FIELD_NUMBER: _builtins.int
     DOCUMENT_BYTES_FIELD_NUMBER: _builtins.int
-    STORED_BYTES_FIELD_NUMBER: _builtins.int
-    DOCUMENTS_BY_MEDIA_TYPE_FIELD_NUMBER: _builtins.int
-    LAST_INGEST_TIME_FIELD_NUMBER: _builtins.int
-    GRAPH_NODE_COUNT_FIELD_NUMBER: _builtins.int
     document_count: _builtins.int
     """Documents."""
     passage_count: _builtins.int
@@ -1585,18 +1531,6 @@ class GetCollectionStatisticsResponse(_message.Message):
     """Pages that have a picture."""
     document_bytes: _builtins.int
     """Bytes of all documents as they came."""
-    stored_bytes: _builtins.int
-    """Bytes that the collection takes on disk, 0 if its engine does not tell."""
-    graph_node_count: _builtins.int
-    """Names in the graph, 0 without one."""
-    @_builtins.property
-    def documents_by_media_type(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Documents by media type."""
-
-    @_builtins.property
-    def last_ingest_time(self) -> _timestamp_pb2.Timestamp:
-        """When a document was ingested last. Not set in an empty collection."""
-
     def __init__(
         self,
         *,
@@ -1604,14 +1538,10 @@ class GetCollectionStatisticsResponse(_message.Message):
         passage_count: _builtins.int = ...,
         page_count: _builtins.int = ...,
         document_bytes: _builtins.int = ...,
-        stored_bytes: _builtins.int = ...,
-        documents_by_media_type: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
-        last_ingest_time: _timestamp_pb2.Timestamp | None = ...,
-        graph_node_count: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["last_ingest_time", b"last_ingest_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_bytes", b"document_bytes", "document_count", b"document_count", "documents_by_media_type", b"documents_by_media_type", "graph_node_count", b"graph_node_count", "last_ingest_time", b"last_ingest_time", "page_count", b"page_count", "passage_count", b"passage_count", "stored_bytes", b"stored_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_bytes", b"document_bytes", "document_count", b"document_count", "page_count", b"page_count", "passage_count", b"passage_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

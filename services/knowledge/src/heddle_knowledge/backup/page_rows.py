@@ -4,12 +4,10 @@ import base64
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
-import msgspec
-
 from heddle_knowledge.backup.rows import Row
 from heddle_knowledge.pages.encoding import read_words, written_words
 from heddle_knowledge.pages.page_place import PagePlace
-from heddle_knowledge.pages.shapes import DrawnPage, Figure, WholePage
+from heddle_knowledge.pages.shapes import DrawnPage, WholePage
 
 
 async def rows(place: PagePlace) -> AsyncIterator[dict[str, Any]]:
@@ -57,7 +55,7 @@ def _written(page: WholePage) -> dict[str, Any]:
         "drawn": drawn.page,
         "picture": drawn.picture,
         "text": drawn.text,
-        "figures": msgspec.to_builtins(drawn.figures),
+        "figures": drawn.figures,
         "scanned": bool(drawn.scanned),
         "dim": page.words.shape[-1] if len(page.words) else 0,
         "words": written_words(page.words),
@@ -65,7 +63,6 @@ def _written(page: WholePage) -> dict[str, Any]:
 
 
 def _read(row: Row) -> WholePage:
-    figures = msgspec.convert(row["figures"], tuple[Figure, ...])
     picture = base64.b64decode(row["picture"])
-    drawn = DrawnPage(row["drawn"], picture, row["text"], figures, row["scanned"])
+    drawn = DrawnPage(row["drawn"], picture, row["text"], tuple(row["figures"]), row["scanned"])
     return WholePage(drawn, read_words(base64.b64decode(row["words"]), row["dim"]))

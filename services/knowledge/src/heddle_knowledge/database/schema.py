@@ -9,6 +9,7 @@ from heddle_runtime.storage.database.columns import Amount, Identifier, Seconds
 from heddle_runtime.storage.database.schema import Schema, new_metadata
 from sqlalchemy import (
     DDL,
+    JSON,
     Boolean,
     Column,
     ForeignKeyConstraint,
@@ -138,7 +139,7 @@ pages = Table(
     # Before what is large, so that reading all of them touches little else.
     Column("summary", LargeBinary),
     _text("text"),
-    _text("figures"),
+    Column("figures", JSON, nullable=False),
     Column("scanned", Boolean, nullable=False),
     _text("picture_sha256"),
     Column("words", LargeBinary, nullable=False),

@@ -128,9 +128,6 @@ class Table(Protocol):
     async def has_vector_index(self) -> bool:
         """Return whether its vectors are searched through an approximate index."""
 
-    async def size(self) -> int:
-        """Return the bytes that it takes, 0 if that is not known."""
-
     def close(self) -> None:
         """Let go of it."""
 

@@ -32,8 +32,6 @@ def defer_messages() -> None:
 
 
 class _Messages(ModuleType):
-    """The package of the messages."""
-
     def __getattr__(self, name: str) -> type:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -43,8 +41,6 @@ class _Messages(ModuleType):
 
 
 def _deferred(name: str) -> type:
-    """Return a class that makes instances of a message."""
-
     def make(_: type, *values: object, **fields: object) -> object:
         module = import_module(f"{_MODELS}.{_WORD_START.sub('_', name).lower()}")
         return getattr(module, name)(*values, **fields)

@@ -175,17 +175,11 @@ class LanceTable:
         indexes = await self.opened.list_indices()
         return any(self.layout.vector in index.columns for index in indexes)
 
-    async def size(self) -> int:
-        """Return the bytes of its files."""
-        stats: Any = await self.opened.stats()  # a dictionary, whatever its annotation says
-        return int(stats["total_bytes"])
-
     def close(self) -> None:
         """Let go of it."""
         self.opened.close()  # type: ignore[no-untyped-call]  # no annotations there
 
     async def _are_vectors_due(self, index: IndexConfig | None, ann_rows: int) -> bool:
-        """Return whether an index of vectors is missing, or has too many parts."""
         if index is None:
             return await self.count() >= max(1, ann_rows)
         stats = await self.opened.index_stats(index.name)

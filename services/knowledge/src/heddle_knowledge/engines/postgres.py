@@ -57,7 +57,6 @@ async def open_database(url: str) -> AsyncGenerator["PostgresEngine"]:
     try:
         yield PostgresEngine(pool, locks)
     finally:
-        await locks.aclose()
         await pool.close()
 
 

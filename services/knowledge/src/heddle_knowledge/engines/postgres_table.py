@@ -154,11 +154,6 @@ class PostgresTable:
         statement = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)"
         return bool(await self._pool.fetchval(statement, self._index))
 
-    async def size(self) -> int:
-        """Return the bytes that it takes with its indexes."""
-        statement = "SELECT pg_total_relation_size($1::regclass)"
-        return int(await self._pool.fetchval(statement, self._name))
-
     def close(self) -> None:
         """Do nothing: its connections are the engine's."""
 

@@ -66,7 +66,6 @@ def read_markdown(text: str) -> ParsedDocument:
 
 
 def _is_metadata(key: str, value: str) -> bool:
-    """Return whether an entry of front matter is metadata that a document can have."""
     known = key in _DATES or key in _ATTRIBUTES
     return not known and 1 <= len(key) <= _MAX_KEY and 1 <= len(value) <= _MAX_VALUE
 
@@ -96,7 +95,6 @@ def _read_front_matter(text: str) -> Mapping[str, str]:
 
 
 def _words(inline: Token) -> str:
-    """Return the text of a heading without its markup."""
     parts = [
         " " if child.type in {"softbreak", "hardbreak"} else child.content
         for child in inline.children or ()

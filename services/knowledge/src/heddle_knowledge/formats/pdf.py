@@ -28,8 +28,6 @@ _LONGEST_TITLE = 300
 
 @dataclass(frozen=True, slots=True)
 class _Bookmark:
-    """A section: its title, and its level, 1 the highest."""
-
     title: str
     level: int
 

@@ -99,7 +99,6 @@ class PageText:
         self._tables += holds_data
 
     def _break(self, tag: str, *, entering: bool) -> None:
-        """Separate what a block element separates."""
         if self._tables:
             self._break_in_table(tag, entering=entering)
         elif tag in _LISTS:
@@ -146,7 +145,6 @@ class PageText:
         return f"{number + 1}. "
 
     def _flush(self) -> None:
-        """End a block."""
         lines = [
             " ".join(line.split()).removeprefix("| ") for line in "".join(self._line).split("\n")
         ]

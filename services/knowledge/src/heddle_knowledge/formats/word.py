@@ -62,7 +62,6 @@ def _read(package: OpcPackage, part: Part, body: Element) -> ParsedDocument:
 
 
 def _properties(package: OpcPackage) -> tuple[str, datetime | None]:
-    """Return the title, and when the document was last changed or else made."""
     with suppress(KeyError, ValueError, AttributeError):
         package.part_related_by(RT.CORE_PROPERTIES)  # without it the library makes up its own
         known = package.core_properties
@@ -73,8 +72,6 @@ def _properties(package: OpcPackage) -> tuple[str, datetime | None]:
 
 
 class _Reader:
-    """Walks through the body of a document."""
-
     def __init__(self, part: Part) -> None:
         self.first_heading = ""
         self._outline = Outline()

@@ -52,12 +52,10 @@ class Styles:
         return "  " * depth + ("- " if bullet else f"{counts[depth]}. ")
 
     def _name(self, paragraph: Element) -> str:
-        """Return the name of the style of a paragraph, in small letters; or an empty text."""
         style = self._styles.get(value(paragraph, "w:pPr/w:pStyle"))
         return "" if style is None else value(style, "w:name").lower()
 
     def _property(self, paragraph: Element, path: str) -> str:
-        """Return the value of a property of a paragraph, else of its styles; or an empty text."""
         source, reference = paragraph, "w:pPr/w:pStyle"
         for _ in range(_INHERITED):
             if source is None:
@@ -70,7 +68,6 @@ class Styles:
 
 
 def _number_formats(document: Part) -> dict[tuple[str, str], str]:
-    """Return the number formats of the levels of each list: `bullet`, `decimal` and others."""
     abstract = {
         kind.get(qn("w:abstractNumId")): kind
         for kind in related(document, RT.NUMBERING, "w:abstractNum")

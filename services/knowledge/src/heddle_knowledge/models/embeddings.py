@@ -91,7 +91,6 @@ class RemoteEmbedder:
 
 
 def _tokens(reply: Any) -> int:  # noqa: ANN401 - any JSON value, whose vectors were found
-    """Return the tokens that the server counted; 0 if it does not report them."""
     usage = reply.get("usage")
     tokens = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
     return tokens if isinstance(tokens, int) else 0

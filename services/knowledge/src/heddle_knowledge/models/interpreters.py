@@ -101,7 +101,6 @@ class VisionModel:
 
 
 def _text(reply: Any) -> str:  # noqa: ANN401 - any JSON value
-    """Return the text of a completion, empty if it has none."""
     try:
         content = reply["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):

@@ -95,7 +95,6 @@ class RemotePageModel:
 
 
 def _problem_of(vectors: Vectors) -> str:
-    """Return why an array is no list of vectors; empty if it is one."""
     if vectors.ndim != 2 or not len(vectors):  # noqa: PLR2004 - rows and columns
         return "it holds no list of vectors, as of `return_multivector`"
     if len(vectors) > _MOST_VECTORS:

@@ -27,10 +27,8 @@ from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.database.schema import paged_documents, pages
 from heddle_knowledge.pages.encoding import (
     digest,
-    read_figures,
     read_words,
     summary,
-    written_figures,
     written_words,
 )
 from heddle_knowledge.pages.page_search import PageSearch
@@ -77,8 +75,7 @@ class CollectionPages:
             select(pages).where(*self._of(sha256), _PAGES.page == page)
         ):
             picture = await self._picture(row) or b""
-            figures = read_figures(row.figures)
-            drawn = DrawnPage(page, picture, row.text, figures, row.scanned)
+            drawn = DrawnPage(page, picture, row.text, tuple(row.figures), row.scanned)
             return WholePage(drawn, read_words(row.words, len(row.summary or b"") // 2))
         return None
 
@@ -173,7 +170,7 @@ class CollectionPages:
         """Return a page without its picture."""
         query = select(_PAGES.text, _PAGES.figures).where(*self._of(sha256), _PAGES.page == page)
         for row in await self._database.rows(query):
-            return DrawnPage(page, text=row.text, figures=read_figures(row.figures))
+            return DrawnPage(page, text=row.text, figures=tuple(row.figures))
         return None
 
     async def listed(self, sha256: str, first: int, last: int) -> dict[int, tuple[str, bool]]:
@@ -226,14 +223,13 @@ class CollectionPages:
         words: NDArray[np.float16],
         key: str | None,
     ) -> bool:
-        """Store a page; say whether it is new."""
         new = insertion(connection, pages).values(
             collection=self._collection,
             sha256=sha256,
             page=page.page,
             summary=summary(words).tobytes() or None,
             text=page.text.replace("\0", " "),  # PostgreSQL takes none
-            figures=written_figures(page.figures),
+            figures=page.figures,
             scanned=page.scanned,
             picture_sha256=digest(page.picture),
             words=written_words(words),

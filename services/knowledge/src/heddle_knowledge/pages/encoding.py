@@ -1,25 +1,9 @@
 """Encodes parts of a page for databases."""
 
 import hashlib
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
-
-from heddle_knowledge.pages.shapes import Figure
-
-
-def written_figures(figures: Sequence[Figure]) -> str:
-    """Write figures."""
-    return json.dumps([asdict(figure) for figure in figures], ensure_ascii=False)
-
-
-def read_figures(text: str) -> tuple[Figure, ...]:
-    """Read figures."""
-    known = json.loads(text)
-    return tuple(Figure(it["caption"], it["text"], tuple(it["box"])) for it in known)
 
 
 def digest(picture: bytes) -> str:

@@ -93,7 +93,6 @@ class OcrPageModel:
 
     @cached_property
     def _model(self) -> "WordMiniLm":
-        """The model of the thread, loaded there."""
         from heddle_knowledge.pages.word_vectors import WordMiniLm  # noqa: PLC0415
 
         return WordMiniLm()

@@ -12,7 +12,7 @@ from sqlalchemy import Row, func, or_, select, tuple_
 from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.database.schema import pages
 from heddle_knowledge.embedders.embedding import Vectors
-from heddle_knowledge.pages.encoding import read_figures, read_words
+from heddle_knowledge.pages.encoding import read_words
 from heddle_knowledge.pages.shapes import StoredPage
 
 _PAGES = pages.c
@@ -67,7 +67,7 @@ class PageSearch:
                 sha256=row.sha256,
                 page=row.page,
                 text=row.text,
-                figures=read_figures(row.figures),
+                figures=tuple(row.figures),
                 words=read_words(row.words, dim),
             )
             for row in await self._database.rows(query)

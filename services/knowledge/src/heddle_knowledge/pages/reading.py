@@ -39,9 +39,10 @@ def read_page(document: pypdfium2.PdfDocument, number: int, recogniser: Recognis
     if lines:
         text = "\n".join(line.text for line in lines)
     # What stands in the text layer already is not said twice.
-    beyond = [it.text for it in figures if it.text and it.text not in text and not scanned]
+    beyond = [seen for _, seen in figures if seen and seen not in text and not scanned]
     whole = "\n\n".join(filter(None, (text, *beyond)))[:LONGEST_TEXT]
-    return DrawnPage(number, picture, whole, figures, scanned=bool(lines))
+    told = (": ".join(filter(None, figure)) for figure in figures)
+    return DrawnPage(number, picture, whole, tuple(filter(None, told)), scanned=bool(lines))
 
 
 class _Layer:

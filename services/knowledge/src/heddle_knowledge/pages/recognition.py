@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heddle_knowledge.embedders.model_files import checked, package_folder
-from heddle_knowledge.pages.shapes import Figure
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, in pixels."""
@@ -83,8 +82,8 @@ class Recogniser:
 
     def figures(
         self, image: Pixels, layer: Callable[[Box], str], read: list[Line] | None
-    ) -> tuple[Figure, ...]:
-        """Find figures and tables with what stands in them.
+    ) -> list[tuple[str, str]]:
+        """Find figures and tables: their captions, and what stands in them.
 
         Args:
             image: The page.
@@ -110,16 +109,11 @@ class Recogniser:
             seen = (line.text for line in self.lines(image[top:bottom, left:right]))
             return " ".join(filter(None, (known, *seen)))
 
-        height, width = image.shape[:2]
         captions = [(name, box) for name, box in boxes if name in _KINDS.values()]
-        return tuple(
-            Figure(
-                caption=_caption(name, box, captions, height, words),
-                text=words(box),
-                box=(box[0] / width, box[1] / height, box[2] / width, box[3] / height),
-            )
+        return [
+            (_caption(name, box, captions, image.shape[0], words), words(box))
             for name, box in visible_boxes[:_MOST_FIGURES]
-        )
+        ]
 
 
 def _caption(
@@ -129,8 +123,6 @@ def _caption(
     height: int,
     words: Callable[[Box], str],
 ) -> str:
-    """Read the caption that is nearest to a figure, above or below it."""
-
     def distance(other: Box) -> float:
         return max(other[1] - box[3], box[1] - other[3], 0.0)
 

@@ -16,21 +16,6 @@ LARGEST_PICTURE = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure or table of a page.
-
-    Attributes:
-        caption: May be empty.
-        text: What was read in it; may be empty.
-        box: Left, top, right and bottom, as parts of the page's width and height.
-    """
-
-    caption: str
-    text: str
-    box: tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
 class DrawnPage:
     """A page as it was drawn and, for collections whose pages are searched, read.
 
@@ -38,14 +23,14 @@ class DrawnPage:
         page: Counted from 1.
         picture: WebP; empty if the page cannot be drawn.
         text: Its text, that in its figures included; empty if nobody asked for it.
-        figures: In reading order.
+        figures: The texts of figures and tables under their captions, in reading order.
         scanned: Whether its text was read off the picture, for it has no text layer.
     """
 
     page: int
     picture: bytes = b""
     text: str = ""
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[str, ...] = ()
     scanned: bool = False
 
 
@@ -104,14 +89,14 @@ class StoredPage:
         sha256: Of the document's bytes, in hexadecimal.
         page: Counted from 1.
         text: The text of the page, that in its figures included.
-        figures: In reading order.
+        figures: The texts of figures and tables under their captions, in reading order.
         words: The vectors of its words, shape [any, dim].
     """
 
     sha256: str
     page: int
     text: str
-    figures: tuple[Figure, ...]
+    figures: tuple[str, ...]
     words: "NDArray[np.float16]"
 
 

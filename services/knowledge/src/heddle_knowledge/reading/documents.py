@@ -92,13 +92,11 @@ def text_of(data: bytes, *, media_type: str, name: str) -> str:
 
 
 def _kind(media_type: str, name: str) -> tuple[str, str]:
-    """Return the media type of a document without its parameters, and these."""
     kind, _, parameters = (media_type or media_type_of(name)).partition(";")
     return kind.strip().lower(), parameters
 
 
 def _check_length(length: int, name: str) -> None:
-    """Refuse a document without text, or with too much."""
     if not length:
         raise UnreadableDocumentError(
             f"{name!r} holds no text. If it is a scan, recognise its text (OCR) and ingest it "
@@ -155,7 +153,6 @@ def _seconds(parameters: str) -> int:
 
 
 def _parameter(parameters: str, key_name: str) -> str:
-    """Return one parameter of a media type, or an empty text."""
     for parameter in parameters.split(";"):
         key, _, value = parameter.partition("=")
         if key.strip().lower() == key_name:

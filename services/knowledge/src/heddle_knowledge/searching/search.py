@@ -114,7 +114,6 @@ async def _find_passages(
 def _with_ranks(
     passages: list[Passage], candidates: Candidates, shown: list[int], mode: Mode
 ) -> list[Passage]:
-    """Add the ranks of passages by meaning and by words, where the mode has them."""
     by_meaning = _places(candidates, candidates.cosine) if mode != "text" else {}
     by_words = _places(candidates, candidates.words, only=candidates.words > 0)
     return [
@@ -131,7 +130,6 @@ def _with_ranks(
 def _places(
     candidates: Candidates, scores: Scores, only: NDArray[np.bool_] | None = None
 ) -> dict[int, int]:
-    """Return the places of candidates by their scores, counted from 1."""
     ordered = _best_first(candidates, scores)
     selected = [at for at in ordered if only is None or only[at]]
     return {at: place for place, at in enumerate(selected, 1)}

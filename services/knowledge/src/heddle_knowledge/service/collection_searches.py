@@ -87,11 +87,6 @@ class CollectionSearchCalls(Calls):
     async def _search_sources(
         self, request: pb.SearchCollectionsRequest, reader: Reader, reference: str
     ) -> pb.CollectionPassages:
-        """Search a collection that this service does not have.
-
-        Raises:
-            CollectionNotFoundError: No source has it either.
-        """
         missing = f"there is no collection {reference!r}, and "
         failure = no_collection(reference)
         for name in self._backends.sources:

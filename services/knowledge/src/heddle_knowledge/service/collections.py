@@ -1,7 +1,6 @@
 """Calls about collections."""
 
 import asyncio
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -122,18 +121,12 @@ class CollectionCalls(Calls):
         if collection.backend != EMBEDDED:
             return pb.GetCollectionStatisticsResponse()
         documents = await store.documents.all(collection.id)
-        response = pb.GetCollectionStatisticsResponse(
+        return pb.GetCollectionStatisticsResponse(
             document_count=len(documents),
             passage_count=sum(each.chunks for each in documents),
             document_bytes=sum(each.size for each in documents),
-            stored_bytes=await store.collections.stored_bytes(collection.id),
-            documents_by_media_type=Counter(each.media_type for each in documents),
-            graph_node_count=await store.graphs.count(collection.id),
             page_count=await store.pages.count_pictures(collection.id),
         )
-        if documents:
-            response.last_ingest_time.FromDatetime(max(each.ingested_at for each in documents))
-        return response
 
     @uninterrupted
     async def DeleteCollection(
@@ -162,5 +155,4 @@ async def _counted(store: "KnowledgeStore", collection: Collection) -> pb.Collec
 
 
 def _has(collection: Collection, text: str) -> bool:
-    """Return whether the name or the title of a collection contains a case-folded text."""
     return text in collection.name.casefold() or text in collection.title.casefold()

@@ -46,7 +46,6 @@ class DocumentQueryCalls(Calls):
     async def _collect(
         self, references: Sequence[str]
     ) -> tuple[list[Fact], list[pb.CollectionError]]:
-        """Return the metadata of the documents, and the collections that were not read."""
         check_collections(references)
         reader = self._reader()
         facts: list[Fact] = []

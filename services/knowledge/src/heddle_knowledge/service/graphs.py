@@ -61,7 +61,6 @@ class GraphCalls(Calls):
         question: "Callable[[list[Held]], AskThemes | AskPaths]",
         response: ResponseT,
     ) -> ResponseT:
-        """Fill in the response to a question, with the errors of collections."""
         check_collections(references)
         reader = self._reader()
         store = await self._store()
@@ -92,7 +91,6 @@ def _evidence(
 async def _describe(
     store: "KnowledgeStore", names: dict[str, str], evidence: Iterable[pb.Evidence]
 ) -> None:
-    """Add the titles and addresses of documents, and the names of the collections."""
     for each in evidence:
         document = await _document(store, each.collection, each.passage.document)
         each.passage.title = document.title if document else each.passage.document

@@ -9,7 +9,7 @@ from heddle_knowledge.collection.types import (
     Document,
     Passage,
 )
-from heddle_knowledge.pages.shapes import DrawnPage, Figure, StoredPage
+from heddle_knowledge.pages.shapes import DrawnPage, StoredPage
 
 
 def collection_message(
@@ -56,14 +56,10 @@ def page_message(
         page=page.page,
         score=score,
         text=page.text,
-        figures=map(_figure, page.figures),
+        figures=page.figures,
         collection_id=collection.public_id,
         collection_name=collection.name,
     )
-
-
-def _figure(figure: Figure) -> pb.Figure:
-    return pb.Figure(caption=figure.caption, text=figure.text, box=figure.box)
 
 
 def document_message(collection: Collection, document: Document) -> pb.Document:

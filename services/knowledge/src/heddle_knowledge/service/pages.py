@@ -124,8 +124,7 @@ class PageCalls(Calls):
         collection = await _within(store, reader, request.collection, ())
         document, page = await _stored_page(store, collection, request.document, request.page)
         picture = await store.pages.picture(collection.id, document.name, request.page)
-        message = page_message(collection, document, page)
-        text = PageText(document.title, request.page, page.text, figure_texts(message))
+        text = PageText(document.title, request.page, page.text, page.figures)
         prompt = request.prompt[:_MAX_PROMPT_CHARACTERS]
         return await self._backends.interpreter.interpret(text, picture.data, prompt)
 
@@ -143,12 +142,6 @@ class PageCalls(Calls):
         return pb.GetPagePictureResponse(
             data=picture.data, media_type=picture.MEDIA_TYPE, sha256=picture.sha256
         )
-
-
-def figure_texts(page: pb.PageMatch) -> list[str]:
-    """Return the texts of the figures of a page, each with its caption."""
-    texts = (": ".join(filter(None, (each.caption, each.text))) for each in page.figures)
-    return list(filter(None, texts))
 
 
 async def _within(
@@ -171,7 +164,6 @@ async def _within(
 def _names(
     reference: str, collection: "Collection", known: "Iterable[Collection]", reader: Reader
 ) -> bool:
-    """Return whether a reference of the reader's names a collection."""
     try:
         return reader.resolve(known, reference).id == collection.id
     except CollectionNotFoundError:

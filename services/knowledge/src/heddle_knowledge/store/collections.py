@@ -102,17 +102,6 @@ class Collections:
             documents = await handle.table.count(Compare("ordinal", "=", 0))
             return CollectionSize(documents, await handle.table.count())
 
-    async def stored_bytes(self, name: str) -> int:
-        """Return the size of an embedded collection on disk in bytes; 0 if the engine cannot say.
-
-        Raises:
-            CollectionNotFoundError: There is none of this name.
-            ForeignBackendError: Another backend holds it.
-        """
-        handle = await self.context.open(name)
-        async with handle.using():
-            return await handle.table.size()
-
     async def delete(self, name: str) -> None:
         """Delete a collection with all of its documents, or only the record of a foreign one.
 

@@ -66,11 +66,6 @@ def _tracks(page: bytes) -> list[Mapping[str, Any]]:
 
 
 def _best(tracks: Sequence[Mapping[str, Any]], language: str) -> Mapping[str, Any]:
-    """Return the track in a language, written by people rather than recognised.
-
-    Raises:
-        FetchError: There are no tracks.
-    """
     if not tracks:
         raise FetchError(_NONE)
     written_first = sorted(tracks, key=lambda each: each.get("kind") == "asr")

@@ -113,11 +113,6 @@ def _page(page: pb.PageMatch, score: float) -> PageMatch:
         page.page,
         score,
         page.text,
-        _figures(page),
+        tuple(page.figures),
         picture_uri(page.collection_id, page.document_id, page.page),
     )
-
-
-def _figures(page: pb.PageMatch) -> tuple[str, ...]:
-    texts = (": ".join(filter(None, (each.caption, each.text))) for each in page.figures)
-    return tuple(filter(None, texts))
