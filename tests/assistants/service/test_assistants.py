@@ -125,7 +125,7 @@ async def test_a_deleted_assistant_is_gone_and_its_name_free(
 
     row = await kept(database, "1")
     assert row.owner == "deleted_assistant@owi.com"
-    assert row.name == f"tutor_deleted_{row.deleted_at}"
+    assert row.name == f"tutor_{row.id}_deleted_{row.deleted_at}"
     for caller in (ada, service.as_(ADMIN)):
         with pytest.raises(NotFoundError):
             await caller.get("1")

@@ -26,7 +26,6 @@ from heddle_assistants.catalog import all_assistants, checking
 from heddle_assistants.database.search import check_length
 from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.following import servicer as following
-from heddle_assistants.imports import conflict_resolution
 from heddle_assistants.questions.store import check as check_questions
 from heddle_assistants.rows import batch_servicer
 from heddle_assistants.rubrics import content
@@ -87,11 +86,6 @@ def _rubric(characters: int) -> object:
 def _events(count: int, recorder: str = "r") -> None:
     events = [audit_pb2.RecordedEvent()] * count
     recorded._check(audit_pb2.RecordAuditEventsRequest(recorder=recorder, events=events))
-
-
-def _imported(size: int) -> object:
-    draft = conflict_resolution.Draft({"name": "x" * (size - 1), "owner": "y"})
-    return conflict_resolution._too_long(["name", "owner"], draft)
 
 
 def _assistant(*tools: assistant_pb2.ToolBinding) -> list[object]:
@@ -162,7 +156,6 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.database.search.LONGEST_TEXT": lambda n: check_length("x" * n),
     f"{_ASSISTANTS}.audit.recorded.MAX_EVENTS": _events,
     f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
-    f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,
     f"{_ASSISTANTS}.repository.batches.MAX_ROWS": lambda n: batch_servicer.check_size(n, "ids"),
     f"{_ASSISTANTS}.following.servicer._MAX_CLAIMANT": lambda n: following.check_claim(
         following_pb2.ClaimFollowingRequest(claimant="x" * n)

@@ -23,7 +23,7 @@ from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.secret_members import masked
 from heddle_assistants.accounts.settings_text import parsed
 from heddle_assistants.accounts.sign_in.servicer import SignInServicer
-from heddle_assistants.accounts.user_list import UserFilter, UserList
+from heddle_assistants.accounts.user_list import UserList
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.database.schema import api_keys, organizations
 from heddle_assistants.database.search import contains
@@ -158,10 +158,8 @@ class AccountServicer(SignInServicer):
         access.require_administrator(caller().identity, request.organization)
         limit = page_size(request.page_size)
         after = read_token(request.page_token)
-        chosen = UserFilter(request.organization, request.text, request.role)
-        shown, token = cut(
-            await self.user_list.listed(chosen, after, limit + 1), limit, lambda each: each.email
-        )
+        users = await self.user_list.listed(request, after, limit + 1)
+        shown, token = cut(users, limit, lambda each: each.email)
         return pb.ListUsersResponse(users=shown, next_page_token=token)
 
     async def DeleteUser(

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
@@ -10,7 +9,7 @@ from heddle_conversion.identifiers import timestamp
 from heddle_runtime.contract.audit import Change
 from heddle_runtime.errors import ConflictError, NotFoundError
 from heddle_runtime.storage.database.engine import Database
-from sqlalchemy import ColumnElement, Row, delete, func, select
+from sqlalchemy import Row, delete, func, select
 
 from heddle_assistants.accounts.owner_organizations import existing_organization
 from heddle_assistants.accounts.sign_in.sessions import end_of_address
@@ -28,23 +27,6 @@ _LISTED = select(
     _PASSWORD.label("has_password"),
     _ACTIVE.label("active_at"),
 ).join(organizations, organizations.c.id == users.c.organization_id)
-
-
-@dataclass(frozen=True, slots=True)
-class UserFilter:
-    """A filter of the users of an organisation."""
-
-    organization: str
-    text: str = ""
-    role: str = ""
-
-    @property
-    def condition(self) -> ColumnElement[bool]:
-        """The condition of their rows."""
-        condition = (organizations.c.slug == self.organization) & contains(
-            self.text, users.c.email, users.c.name
-        )
-        return condition & (users.c.role == self.role) if self.role else condition
 
 
 class UserList:
@@ -66,20 +48,26 @@ class UserList:
             raise no_user(organization, email)
         return pb.GetUserResponse(user=_user(row), etag=etag_of(row))
 
-    async def listed(self, chosen: UserFilter, after: str, limit: int) -> list[pb.User]:
+    async def listed(self, request: pb.ListUsersRequest, after: str, limit: int) -> list[pb.User]:
         """Return users in the order of their addresses.
 
         Args:
-            chosen: The filter.
+            request: The organisation and the filters.
             after: The address before the first.
             limit: The maximum number of results.
 
         Raises:
             NotFoundError: There is no such organisation.
         """
-        query = _LISTED.where(chosen.condition, users.c.email > after)
+        query = _LISTED.where(
+            organizations.c.slug == request.organization,
+            contains(request.text, users.c.email, users.c.name),
+            users.c.email > after,
+        )
+        if request.role:
+            query = query.where(users.c.role == request.role)
         async with self._database.reading() as connection:
-            await existing_organization(connection, chosen.organization)
+            await existing_organization(connection, request.organization)
             rows = await connection.execute(query.order_by(users.c.email).limit(limit))
             return [_user(row) for row in rows]
 

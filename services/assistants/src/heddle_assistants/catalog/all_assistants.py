@@ -225,7 +225,7 @@ async def used_files(ids: Sequence[str], folder: Contents, rows: Rows) -> list[s
         InvalidRequestError: There are too many.
     """
     check_count(ids)
-    used = {each for it in folder.files for each in _ids_in(str(it.stored.assistant))}
+    used = {each for it in folder.by_id.values() for each in _ids_in(str(it.assistant))}
     async for document in rows.documents_with("file-"):
         used.update(_ids_in(document))
     return [each for each in ids if each in used]

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from heddle_conversion.identifiers import DELETED_OWNER
-from heddle_runtime.errors import AlreadyExistsError
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import may_change
 from sqlalchemy import ColumnElement, Table, Text, cast, literal, or_, select, update
@@ -54,16 +53,12 @@ async def delete(writer: Writer, identifier: str, identity: Identity, etag: str)
     """Delete an assistant; the owner can use its name again. Raises what `Writer.change` does."""
     now = int(time.time())
 
-    def named(row: Row) -> Columns:
-        return _out_of_use(f"{row.name}_deleted_{now}", now)
+    def out_of_use(row: Row) -> Columns:
+        # Two owners may delete assistants of one name in one second.
+        name = f"{row.name}_{row.id}_deleted_{now}"
+        return {"owner": DELETED_OWNER, "name": name, "deleted_at": now}
 
-    def numbered(row: Row) -> Columns:
-        return _out_of_use(f"{row.name}_{row.id}_deleted_{now}", now)
-
-    try:
-        await writer.change(identifier, identity, etag, named, action="delete")
-    except AlreadyExistsError:  # two owners deleted assistants of one name in one second
-        await writer.change(identifier, identity, etag, numbered, action="delete")
+    await writer.change(identifier, identity, etag, out_of_use, action="delete")
 
 
 class Deletions:
@@ -130,7 +125,3 @@ def has_contents() -> ColumnElement[bool]:
     """Return the condition of assistants that still have contents."""
     columns = (assistants.c[name] for name in _EMPTY)
     return or_(*(each.is_not(None) if each.nullable else each != "" for each in columns))
-
-
-def _out_of_use(name: str, now: int) -> Columns:
-    return {"owner": DELETED_OWNER, "name": name, "deleted_at": now}
