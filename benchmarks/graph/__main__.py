@@ -7,6 +7,7 @@ import random
 import statistics
 import time
 from collections.abc import Awaitable
+from contextlib import aclosing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -14,16 +15,14 @@ from typing import TypeVar
 import psutil
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_knowledge.chunking.chunks import Chunk, chunk
+from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.formats.blocks import ParsedDocument
-from heddle_knowledge.graph.graphs import CollectionGraph
-from heddle_knowledge.graph.part_stores import FileParts
-from heddle_knowledge.graph.records import AskPaths, AskThemes, Held, Part
+from heddle_knowledge.graph.graphs import CollectionGraph, Graphs
+from heddle_knowledge.graph.records import AskPaths, AskThemes, Held
 from heddle_knowledge.workers.worker import WorkerProcess
 
 from benchmarks.graph.corpus import documents
 
-_EXTRACTION = "heddle_knowledge.graph.extraction"
-_NETWORK = "heddle_knowledge.graph.entity_graph_worker"
 _SECONDS = 3_600.0
 _WAYS = 100
 AnswerT = TypeVar("AnswerT")
@@ -38,33 +37,30 @@ def main() -> None:
 
 
 async def _measure(packages: int) -> None:
-    extraction = WorkerProcess(_EXTRACTION, seconds=_SECONDS)
-    network = WorkerProcess(_NETWORK, seconds=_SECONDS)
     with TemporaryDirectory(prefix="heddle-bench-") as folder:
-        file = Path(folder) / "graph.sqlite"
-        try:
-            parts = await _drawn(CollectionGraph(FileParts(file), extraction), documents(packages))
-            print(f"file: {file.stat().st_size / 1e6:.1f} MB")
-            await _asked(network, Held("bench", str(file), parts))
-        finally:
-            await asyncio.gather(extraction.aclose(), network.aclose())
+        async with aclosing(KnowledgeDatabase("", Path(folder))) as database:
+            graphs = Graphs(database, seconds=_SECONDS)
+            try:
+                graph = CollectionGraph("bench", graphs.stored, graphs.extraction)
+                await _drawn(graph, documents(packages))
+                await _asked(graphs, Held("bench", await graph.parts(), missing=0))
+            finally:
+                await graphs.aclose()
 
 
-async def _drawn(graph: CollectionGraph, corpus: list[ParsedDocument]) -> list[Part]:
+async def _drawn(graph: CollectionGraph, corpus: list[ParsedDocument]) -> None:
     warm = chunk(ParsedDocument("warm", corpus[0].blocks[:1]))
     await _timed("load the model, first passage", graph.extraction, _all(graph, "warm", warm))
-    passages, parts = 0, []
+    passages = 0
     before, started = _cpu(graph.extraction), time.perf_counter()
     for document in corpus:
         chunks = chunk(document)
         await _all(graph, document.title, chunks)
-        parts.append(Part(document.title, _checksum(document.title)))
         passages += len(chunks)
     seconds, cpu = time.perf_counter() - started, _cpu(graph.extraction) - before
     print(f"drawing {passages} passages: {_told(graph.extraction)}")
     per = 1_000 / passages
     print(f"per 1,000 passages: {seconds * per:.1f} s, {cpu * per:.1f} s of CPU in the worker")
-    return parts
 
 
 async def _all(graph: CollectionGraph, name: str, chunks: list[Chunk]) -> None:
@@ -72,9 +68,10 @@ async def _all(graph: CollectionGraph, name: str, chunks: list[Chunk]) -> None:
         pass
 
 
-async def _asked(network: WorkerProcess, held: Held) -> None:
-    first = await _timed("first themes: read, link, cluster", network, _ask(network, held, 1_000))
-    await _timed("themes again", network, _ask(network, held, 10))
+async def _asked(graphs: Graphs, held: Held) -> None:
+    network = graphs.network
+    first = await _timed("first themes: read, link, cluster", network, _ask(graphs, held, 1_000))
+    await _timed("themes again", network, _ask(graphs, held, 10))
     print(str(first.summary).replace("\n", ", "), f"{len(first.themes)} themes")
     for theme in first.themes[:3]:
         print(f"  {theme.entity_count} names: {', '.join(theme.entities[:8])}")
@@ -84,7 +81,7 @@ async def _asked(network: WorkerProcess, held: Held) -> None:
     for _ in range(_WAYS):
         start, end = choice.sample(names, 2)
         began = time.perf_counter()
-        reply = await network.call(AskPaths([held], start, end, 3), bytes)
+        reply = await graphs.ask(AskPaths([held], start, end, 3))
         times.append((time.perf_counter() - began) * 1_000)
         answer = pb.FindGraphPathsResponse.FromString(reply)
         lengths.append(len(answer.paths[0].links) if answer.paths else 0)
@@ -94,8 +91,8 @@ async def _asked(network: WorkerProcess, held: Held) -> None:
     print(f"{len(linked)} of them linked, by {statistics.mean(linked):.1f} steps; {_told(network)}")
 
 
-async def _ask(network: WorkerProcess, held: Held, most: int) -> pb.ListGraphThemesResponse:
-    reply = await network.call(AskThemes([held], most), bytes)
+async def _ask(graphs: Graphs, held: Held, most: int) -> pb.ListGraphThemesResponse:
+    reply = await graphs.ask(AskThemes([held], most))
     return pb.ListGraphThemesResponse.FromString(reply)
 
 

@@ -14,8 +14,9 @@ from heddle_knowledge.collection.registry import new_collection
 from heddle_knowledge.collection.store import open_collection_store
 from heddle_knowledge.embedders.embedding import EmbedderInfo
 from heddle_knowledge.engines.address import open_engine
-from heddle_knowledge.graph.opening import open_graphs
-from heddle_knowledge.graph.records import DrawnPart, Name, NamedPassage, Part
+from heddle_knowledge.graph.parts import GraphParts
+from heddle_knowledge.graph.records import Name, NamedPassage
+from heddle_knowledge.pages.page_place import open_pages
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.settings.local_secret import LocalSecret
 from integration.browser import browser
@@ -67,19 +68,14 @@ async def _draw(folder: Path) -> None:
     """Add a collection with a graph, of an English document, a silent one, and another."""
     info = EmbedderInfo("all-MiniLM-L6-v2", 384, "1", 256)
     passage = NamedPassage(0, "Ada met Charles.", 1, "Looms", [Name("ada", "Ada")])
-    drawn = [
-        DrawnPart(Part("looms.pdf", "1" * 64), english=True, passages=[passage]),
-        DrawnPart(Part("silent.pdf", "3" * 64), english=True, passages=[]),
-        DrawnPart(Part("telares.pdf", "2" * 64), english=False, passages=[]),
-    ]
     async with open_engine(str(folder), {}) as engine, open_collection_store(engine) as store:
         collection = new_collection("people", "embedded", info, title="", settings={}, graph=True)
         await store.add(collection)
-        async with open_graphs(str(folder), None, engine) as graphs:
-            graph = graphs.of(collection)
-            assert graph is not None
-            for each in drawn:
-                await graph.parts.add(each)
+    async with open_pages("", folder / "pages") as pages:
+        drawn = GraphParts(pages.database)
+        await drawn.add(collection.id, "looms.pdf", "1" * 64, [passage], english=True)
+        await drawn.add(collection.id, "silent.pdf", "3" * 64, [], english=True)
+        await drawn.add(collection.id, "telares.pdf", "2" * 64, [], english=False)
 
 
 async def _use(folder: Path) -> None:

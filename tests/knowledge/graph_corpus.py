@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from heddle_knowledge.pages.page_place import open_pages
 from heddle_knowledge.store import KnowledgeStore, open_store
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -27,7 +28,10 @@ async def put(store: KnowledgeStore, collection: str, name: str, text: str) -> l
 
 async def build(folder: Path | str) -> None:
     """Make a store with the collection `films`, which has a graph, and `plain`, which has none."""
-    async with open_store(folder, HashingEmbedder()) as store:
+    async with (
+        open_pages(str(folder), Path(folder) / "pages") as pages,
+        open_store(folder, HashingEmbedder(), pages=pages) as store,
+    ):
         await store.collections.create("films", graph=True)
         await store.collections.create("plain")
         await store.collections.create(

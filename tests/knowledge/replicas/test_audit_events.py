@@ -91,9 +91,9 @@ async def test_restored_events_get_the_numbers_of_the_copied_ones(
                 await waiting.first()
         archived = [
             msgspec.json.decode(msgspec.json.encode(row))
-            async for row in file_rows.rows(original, file_rows.OUTBOX)
+            async for row in file_rows.rows(original.database, file_rows.OUTBOX)
         ]
-        await file_rows.add(restored, file_rows.OUTBOX, each(archived))
+        await file_rows.add(restored.database, file_rows.OUTBOX, each(archived))
         copies = WaitingEvents(restored.database)
         recorder, events_of_original = await waiting.first()
         assert await copies.first() == (recorder, events_of_original)

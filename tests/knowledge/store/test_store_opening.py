@@ -124,7 +124,7 @@ async def test_folders_may_be_relative(tmp_path: Path, monkeypatch: pytest.Monke
     here = Path("store")
     async with (
         open_pages("", here / "pages") as pages,
-        open_store(here, HashingEmbedder(), pages=pages, graphs=here / "graphs") as store,
+        open_store(here, HashingEmbedder(), pages=pages) as store,
     ):
         await store.collections.create("docs")
         await put(store, "a.txt", "weft and warp")

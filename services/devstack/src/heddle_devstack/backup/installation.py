@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import msgspec
 from heddle_assistants.database.schema import SCHEMA
-from heddle_knowledge.backup import file_rows, graph_rows, page_rows
+from heddle_knowledge.backup import file_rows, page_rows
 from heddle_knowledge.backup.collection_rows import open_collection_rows, record
 from heddle_knowledge.pages.page_place import open_pages
 from heddle_knowledge.uploads.stores import FileStores, open_file_stores
@@ -45,7 +45,7 @@ async def parts(stores: Stores, contents: Collection[str]) -> AsyncGenerator[Par
     """
     # Before the audit log: events that it gets meanwhile may be in both, and are recorded once.
     async with open_files(stores) as files:
-        yield Part("knowledge/outbox", file_rows.rows(files, file_rows.OUTBOX))
+        yield Part("knowledge/outbox", file_rows.rows(files.database, file_rows.OUTBOX))
         for listing in (_database(stores), _knowledge(stores, files)):
             async with aclosing(listing) as listed_parts:
                 async for part in listed_parts:
@@ -105,13 +105,15 @@ async def _knowledge(stores: Stores, files: FileStores) -> AsyncGenerator[Part]:
     with tempfile.TemporaryFile() as attached:
         known: set[str] = set()
         if has_collections(place):
-            rows = file_rows.rows(files, file_rows.ATTACHED)
+            rows = file_rows.rows(files.database, file_rows.ATTACHED)
             async with aclosing(_collections(stores, rows, attached, known)) as listed_parts:
                 async for part in listed_parts:
                     yield part
-        yield Part("knowledge/attached", _attached(attached, known))
+        yield Part("knowledge/attached", _in_known(_lines(attached), known))
         yield Part("knowledge/uploads", file_rows.uploaded(files))
     async with open_pages(place, folder / "pages", objects) as pages:
+        graphs = file_rows.rows(pages.database, file_rows.GRAPHS)
+        yield Part("knowledge/graphs", _in_known(graphs, known))
         yield Part("knowledge/pages", page_rows.rows(pages))
 
 
@@ -126,8 +128,8 @@ async def _collections(
         file: Where these are stored until then.
         known: Gets the ids of the collections that were not deleted meanwhile.
     """
-    storage, folder = stores.collections, stores.knowledge.data_dir / "graphs"
-    async with open_collection_rows(str(storage.place), storage.options, folder) as collections:
+    storage = stores.collections
+    async with open_collection_rows(str(storage.place), storage.options) as collections:
         listed = await collections.all()
         async for row in attached:
             file.write(msgspec.json.encode(row) + b"\n")
@@ -140,7 +142,6 @@ async def _collections(
                 known.add(collection.id)
         there = [each for each in listed if each.id in known]
         yield Part("knowledge/collections", _each(map(record, there)))
-        yield Part("knowledge/graphs", graph_rows.rows(collections.graphs, there))
 
 
 def has_collections(place: str) -> bool:
@@ -148,9 +149,15 @@ def has_collections(place: str) -> bool:
     return "://" in place or (Path(place) / "collections.lance").exists()
 
 
-async def _attached(file: IO[bytes], known: Collection[str]) -> AsyncIterator[dict[str, Any]]:
+async def _lines(file: IO[bytes]) -> AsyncIterator[dict[str, Any]]:
     for line in file:
-        row = msgspec.json.decode(line)
+        yield msgspec.json.decode(line)
+
+
+async def _in_known(
+    rows: AsyncIterator[dict[str, Any]], known: Collection[str]
+) -> AsyncIterator[dict[str, Any]]:
+    async for row in rows:
         if row["collection"] in known:
             yield row
 

@@ -10,7 +10,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from heddle_assistants.database.schema import SCHEMA
-from heddle_knowledge.backup import collection_rows, file_rows, graph_rows, page_rows
+from heddle_knowledge.backup import collection_rows, file_rows, page_rows
 from heddle_knowledge.pages.page_place import open_pages
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.storage.database import table_rows
@@ -107,7 +107,7 @@ async def _clear(stores: Stores) -> None:
     place = str(storage.place)
     private_folder(folder)
     if has_collections(place):
-        await collection_rows.clear(place, storage.options, folder / "graphs")
+        await collection_rows.clear(place, storage.options)
     objects = stores.knowledge.object_store()
     async with open_files(stores) as files:
         await file_rows.clear(files)
@@ -125,22 +125,21 @@ async def _add_knowledge(stores: Stores, manifest: Manifest, folder: Path) -> No
     place = str(storage.place)
     names = [part.name for part in manifest.parts]
     if "knowledge/collections" in names:
-        graphs = data_dir / "graphs"
-        opening = collection_rows.open_collection_rows(place, storage.options, graphs)
+        opening = collection_rows.open_collection_rows(place, storage.options)
         async with opening as collections:
             await collections.add(unpacked_rows(folder, "knowledge/collections"))
             for name in names:
                 kind, _, identifier = name.rpartition("/")
                 if kind == "knowledge/passages":
                     await collections.add_passages(identifier, unpacked_rows(folder, name))
-            drawn = unpacked_rows(folder, "knowledge/graphs")
-            await graph_rows.add(collections.graphs, await collections.all(), drawn)
     objects = stores.knowledge.object_store()
     async with open_files(stores) as files:
         await file_rows.add_uploads(files, unpacked_rows(folder, "knowledge/uploads"))
         for name, tables in (("attached", file_rows.ATTACHED), ("outbox", file_rows.OUTBOX)):
-            await file_rows.add(files, tables, unpacked_rows(folder, f"knowledge/{name}"))
+            await file_rows.add(files.database, tables, unpacked_rows(folder, f"knowledge/{name}"))
     async with open_pages(place, data_dir / "pages", objects) as pages:
+        graphs = unpacked_rows(folder, "knowledge/graphs")
+        await file_rows.add(pages.database, file_rows.GRAPHS, graphs)
         await page_rows.add(pages, unpacked_rows(folder, "knowledge/pages"))
 
 

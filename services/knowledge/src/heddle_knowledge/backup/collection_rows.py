@@ -3,7 +3,6 @@
 import base64
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,6 @@ from heddle_knowledge.collection.types import EMBEDDED, Collection
 from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.engines.conditions import In
 from heddle_knowledge.engines.interface import Engine
-from heddle_knowledge.files.sqlite_files import remove
-from heddle_knowledge.graph.graphs import Graphs
-from heddle_knowledge.graph.opening import open_graphs
 
 _READ, _WRITTEN = 500, 2_000
 """Passages of one piece."""
@@ -29,8 +25,7 @@ _VECTOR = "vector"
 class CollectionRows:
     """The collections of a store that services may be using. Made by `open_collection_rows`."""
 
-    def __init__(self, engine: Engine, store: CollectionStore, graphs: Graphs) -> None:
-        self.graphs = graphs
+    def __init__(self, engine: Engine, store: CollectionStore) -> None:
         self._engine = engine
         self._registry = store.registry
         self._store = store
@@ -82,23 +77,21 @@ class CollectionRows:
 
 @asynccontextmanager
 async def open_collection_rows(
-    place: str, options: Mapping[str, str], folder: Path
+    place: str, options: Mapping[str, str]
 ) -> AsyncGenerator[CollectionRows]:
-    """Open the collections at a place; see `engines.address`. A folder may have their graphs."""
-    async with open_engine(place, options) as engine, open_graphs(place, folder, engine) as graphs:
+    """Open the collections at a place; see `engines.address`."""
+    async with open_engine(place, options) as engine:
         async with engine.locks.locked("store"):
             registry = await CollectionRegistry.opened(engine)
-        rows = CollectionRows(engine, CollectionStore(engine, registry), graphs)
+        rows = CollectionRows(engine, CollectionStore(engine, registry))
         try:
             yield rows
         finally:
             rows.close()
 
 
-async def clear(place: str, options: Mapping[str, str], folder: Path) -> None:
-    """Remove all collections and graphs, also one whose creation was broken off."""
-    for path in folder.glob("*.sqlite"):
-        remove(path)
+async def clear(place: str, options: Mapping[str, str]) -> None:
+    """Remove all collections, also one whose creation was broken off."""
     async with open_engine(place, options) as engine:
         for name in await engine.names():
             await engine.drop(name)

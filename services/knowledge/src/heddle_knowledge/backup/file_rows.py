@@ -1,4 +1,4 @@
-"""Uploaded files, files of collections, their batches, and events for the audit log."""
+"""Uploaded files, files of collections, graphs, and events for the audit log."""
 
 import base64
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
@@ -11,12 +11,14 @@ from heddle_runtime.storage.failures import storage_error
 from sqlalchemy import Table, delete, select
 
 from heddle_knowledge.backup.rows import Row
+from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.database.schema import (
     attached_files,
     audit_outbox,
     audit_recorder,
     deleted_uploads,
     file_batches,
+    graph_parts,
     leases,
     uploads,
 )
@@ -24,13 +26,16 @@ from heddle_knowledge.uploads.stores import FileStores
 
 OUTBOX = (audit_recorder, audit_outbox)
 ATTACHED = (attached_files, file_batches)
+GRAPHS = (graph_parts,)
 
 
-async def rows(stores: FileStores, tables: Sequence[Table]) -> AsyncIterator[dict[str, Any]]:
+async def rows(
+    database: KnowledgeDatabase, tables: Sequence[Table]
+) -> AsyncIterator[dict[str, Any]]:
     """Yield the rows of tables as of one moment, without files that are being detached."""
-    if not stores.database.exists():
+    if not database.exists():
         return
-    async with stores.database.reading() as connection:
+    async with database.reading() as connection:
         for table in tables:
             async for row in table_rows.rows(connection, table):
                 if row.get("state") != "detached":
@@ -59,16 +64,19 @@ async def uploaded(stores: FileStores) -> AsyncIterator[dict[str, Any]]:
             )
 
 
-async def add(stores: FileStores, tables: Sequence[Table], incoming: AsyncIterable[Row]) -> None:
+async def add(
+    database: KnowledgeDatabase, tables: Sequence[Table], incoming: AsyncIterable[Row]
+) -> None:
     """Add rows as `rows` yields them."""
-    async with stores.database.writing() as connection:
+    async with database.writing() as connection:
         async for part in _grouped(incoming):
             (table,) = (each for each in tables if each.name == part[0]["table"])
             added = [{column.name: row[column.name] for column in table.columns} for row in part]
             if refused := await table_rows.add(connection, table, _each(added)):
                 raise storage_error(f"The database refuses rows: {refused[0]}")
-        if audit_outbox in tables:
-            await continue_after_explicit_ids(connection, audit_outbox)
+        for table in tables:
+            if "id" in table.c and table.c.id.identity:
+                await continue_after_explicit_ids(connection, table)
 
 
 async def add_uploads(stores: FileStores, incoming: AsyncIterable[Row]) -> None:
@@ -77,7 +85,7 @@ async def add_uploads(stores: FileStores, incoming: AsyncIterable[Row]) -> None:
         key = await stores.uploads.put(row["person"], row["id"], base64.b64decode(row["content"]))
         content = row["content"] if key is None else None
         changed = {"table": uploads.name, **row, "content": content, "object_key": key}
-        await add(stores, (uploads,), _each([changed]))
+        await add(stores.database, (uploads,), _each([changed]))
 
 
 async def clear(stores: FileStores) -> None:

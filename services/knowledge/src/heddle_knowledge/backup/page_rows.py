@@ -4,7 +4,10 @@ import base64
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
+from sqlalchemy import delete
+
 from heddle_knowledge.backup.rows import Row
+from heddle_knowledge.database.schema import graph_parts
 from heddle_knowledge.pages.encoding import read_words, written_words
 from heddle_knowledge.pages.page_place import PagePlace
 from heddle_knowledge.pages.shapes import DrawnPage, WholePage
@@ -44,9 +47,12 @@ async def add(place: PagePlace, incoming: AsyncIterable[Row]) -> None:
 
 
 async def clear(place: PagePlace) -> None:
-    """Remove all pages."""
+    """Remove all pages and graphs."""
     for collection in await place.collections():
         await place.drop(collection)
+    if place.database.exists():
+        async with place.database.writing() as connection:
+            await connection.execute(delete(graph_parts))
 
 
 def _written(page: WholePage) -> dict[str, Any]:

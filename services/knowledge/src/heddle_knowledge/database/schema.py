@@ -163,4 +163,20 @@ event.listen(
     ).execute_if(dialect="postgresql"),
 )
 
+graph_parts = Table(
+    "graph_parts",
+    metadata,
+    Column("id", Identifier, Identity(always=False), primary_key=True),
+    _text("collection"),
+    _text("document"),
+    _text("sha256"),
+    Column("english", Boolean, nullable=False),
+    Column("drawn_at", Seconds, nullable=False),
+    Column("passages", LargeBinary, nullable=False),
+    UniqueConstraint("collection", "document", "sha256"),
+    sqlite_autoincrement=True,
+)
+"""The names of versions of documents. `passages` are those with names, as msgpack. A row is never
+changed: who has read it need not read it again."""
+
 SCHEMA = Schema(metadata, Path(__file__).with_name("revisions") / "versions")

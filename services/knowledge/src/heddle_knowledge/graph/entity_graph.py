@@ -25,8 +25,8 @@ _FURTHEST = 6
 _CENTRAL = 10
 _WORD = re.compile(r"\w{3,}")
 
-Place = tuple[int, int, int]
-"""A passage: the number of the graph's file, the part, the ordinal."""
+Place = tuple[int, int]
+"""A passage: the id of the part, the ordinal."""
 
 
 @dataclass(frozen=True, slots=True)

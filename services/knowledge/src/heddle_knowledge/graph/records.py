@@ -1,4 +1,4 @@
-"""The requests to the processes of the graph, and the names that they return."""
+"""The parts of graphs, and the messages of the processes of the graph."""
 
 import msgspec
 
@@ -26,13 +26,6 @@ class Extracted(msgspec.Struct, frozen=True):
     english: int = 0
 
 
-class Part(msgspec.Struct, frozen=True, array_like=True):
-    """A document as its collection holds it now."""
-
-    document: str
-    sha256: str
-
-
 class NamedPassage(msgspec.Struct, frozen=True, array_like=True):
     """A passage with the names in it, of which there is at least one."""
 
@@ -43,26 +36,29 @@ class NamedPassage(msgspec.Struct, frozen=True, array_like=True):
     names: list[Name]
 
 
-class DrawnPart(msgspec.Struct, frozen=True):
-    """The names of a version of a document."""
+class Part(msgspec.Struct, frozen=True, array_like=True):
+    """A version of a document in a graph."""
 
-    part: Part
+    id: int
+    """Of its row. Another version has another one."""
+    document: str
+    sha256: str
     english: bool
     """False: names are looked for in English texts only."""
-    passages: list[NamedPassage]
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A collection's graph: its file, and what of it counts."""
+    """A collection's graph, as far as it counts."""
 
     collection: str
     """Its id."""
-    path: str
     parts: list[Part]
+    missing: int
+    """The number of documents without a part."""
 
 
 class AskThemes(msgspec.Struct, frozen=True, tag=True):
-    """Asks for communities of names; the reply is a `ListGraphThemesResponse`."""
+    """Asks for communities of names; the response is a `ListGraphThemesResponse`."""
 
     held: list[Held]
     most: int
@@ -70,9 +66,22 @@ class AskThemes(msgspec.Struct, frozen=True, tag=True):
 
 
 class AskPaths(msgspec.Struct, frozen=True, tag=True):
-    """Asks how two names are connected; the reply is a `FindGraphPathsResponse`."""
+    """Asks how two names are connected; the response is a `FindGraphPathsResponse`."""
 
     held: list[Held]
     start: str
     end: str
     most: int
+
+
+class Learn(msgspec.Struct, frozen=True, tag=True):
+    """The stored passages of parts, by their ids."""
+
+    parts: dict[int, bytes]
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """The reply to a question: the encoded response, or the ids of parts that are needed first."""
+
+    response: bytes = b""
+    needed: list[int] = []

@@ -40,10 +40,11 @@ class PagePlace:
 
     def __init__(self, place: str, folder: Path, objects: ObjectStore | None) -> None:
         """See `open_pages`."""
-        self._database = KnowledgeDatabase(place, folder, _FILE)
+        self.database = KnowledgeDatabase(place, folder, _FILE)
+        """Has the parts of graphs, too."""
         # Of its own: who holds a lease in a transaction opens another one for the pages.
         self._lease_database = KnowledgeDatabase(place, folder, _FILE)
-        shared = self._database.shared
+        shared = self.database.shared
         self._lock_folder = folder.absolute() / "locks"
         self._locks = Leases(self._lease_database) if shared else FileLocks(self._lock_folder)
         self._objects = objects if shared else None
@@ -52,15 +53,15 @@ class PagePlace:
     def of(self, collection: str) -> CollectionPages:
         """Return the pages of the collection with an id, if there are any."""
         if collection not in self._collections:
-            opened = CollectionPages(self._database, self._objects, collection)
+            opened = CollectionPages(self.database, self._objects, collection)
             self._collections[collection] = opened
         return self._collections[collection]
 
     async def collections(self) -> set[str]:
         """Return the ids of the collections that have pages."""
-        if not self._database.exists():
+        if not self.database.exists():
             return set()
-        async with self._database.reading() as connection:
+        async with self.database.reading() as connection:
             return set(await connection.scalars(select(paged_documents.c.collection).distinct()))
 
     def holding(self, collection: str, sha256: str) -> AbstractAsyncContextManager[None]:
@@ -92,8 +93,8 @@ class PagePlace:
 
     async def purge(self) -> None:
         """Leave nothing of deleted pages in the file; a database removes deleted rows itself."""
-        if not self._database.shared and self._database.exists():
-            await self._database.clean_up()
+        if not self.database.shared and self.database.exists():
+            await self.database.clean_up()
 
     async def sweep(self, age: timedelta = _WRITE_TIME) -> None:
         """Delete pictures of which no page is stored, from an age on: what crashes left behind."""
@@ -104,7 +105,7 @@ class PagePlace:
         old = {each.key for each in stored if each.modified < latest}
         if not old:
             return
-        async with self._database.reading() as connection:
+        async with self.database.reading() as connection:
             query = select(pages.c.object_key).where(pages.c.object_key.is_not(None))
             used = set(await connection.scalars(query))
         for key in old - used:
@@ -114,7 +115,7 @@ class PagePlace:
         """Close the connections."""
         await self._locks.aclose()
         await self._lease_database.aclose()
-        await self._database.aclose()
+        await self.database.aclose()
 
 
 def _leased(collection: str) -> str:

@@ -13,7 +13,6 @@ import structlog
 from heddle_runtime.rpc.multiplex.server import loading
 from heddle_runtime.storage.object_store import ObjectStore
 
-from heddle_knowledge.engines.address import is_database
 from heddle_knowledge.provider_factory import (
     get_embeddings,
     get_reranker,
@@ -46,7 +45,7 @@ class LazyStore:
         """Prepare. The models are made when they are first needed.
 
         Args:
-            settings: Where the store is, and its models. In the data folder are graphs, and pages
+            settings: Where the store is, and its models. In the data folder are pages and graphs
                 unless the store is a database.
             http: For the operator's own servers.
             objects: For pictures of pages whose records are in a database.
@@ -131,7 +130,6 @@ class LazyStore:
             version_seconds=settings.version_seconds,
             cleanup_seconds=settings.cleanup_seconds,
             pages=await self._resources.enter_async_context(pages),
-            graphs=folder / ("graph_copies" if is_database(str(self._place)) else "graphs"),
             page_model=partial(get_visual_search, settings, self._http),
             parsers=settings.parser_processes,
         )

@@ -1,7 +1,7 @@
 """The graphs of a store: what they say of the names in documents."""
 
 from heddle_knowledge.errors import InvalidInputError
-from heddle_knowledge.graph.records import AskPaths, AskThemes, Held, Part
+from heddle_knowledge.graph.records import AskPaths, AskThemes, Held
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
 
@@ -33,14 +33,9 @@ class CollectionGraphs:
                 "documents there."
             )
         documents = await self._documents.all(record.id)
-        parts = [Part(document.name, document.sha256) for document in documents]
-        return Held(record.id, str(await graph.parts.file()), parts)
-
-    async def count(self, collection: str) -> int:
-        """Return the number of names in the graph of a collection; 0 without a graph."""
-        handle = await self._context.open(collection)
-        graph = self._context.graphs.of(handle.collection)
-        return await graph.count() if graph else 0
+        current = {(document.name, document.sha256) for document in documents}
+        parts = [part for part in await graph.parts() if (part.document, part.sha256) in current]
+        return Held(record.id, parts, missing=len(current) - len(parts))
 
     async def ask(self, question: AskThemes | AskPaths) -> bytes:
         """Return the encoded response that `question` names.

@@ -18,7 +18,7 @@ from heddle_knowledge.engines.address import open_engine
 from heddle_knowledge.engines.interface import VERSION_SECONDS
 from heddle_knowledge.engines.maintenance import Maintenance
 from heddle_knowledge.errors import CollectionNotFoundError
-from heddle_knowledge.graph.opening import open_graphs
+from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.pages.models import OcrPageModel, PageModel
 from heddle_knowledge.pages.page_place import PagePlace, open_pages
 from heddle_knowledge.pages.page_store import PageStore
@@ -49,7 +49,6 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     others: Sequence[Embedder] = (),
     reranker: Reranker | None = None,
     options: Mapping[str, str] = _NOTHING,
-    graphs: Path | None = None,
     ann_rows: int = _ANN_ROWS,
     quiet_seconds: float = _QUIET_SECONDS,
     version_seconds: float = VERSION_SECONDS,
@@ -68,17 +67,14 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         others: Embedders that a collection may name instead, by their models; likewise.
         reranker: The model of searches that ask for one; likewise.
         options: What an object store needs besides.
-        graphs: The directory of graphs, on a local file system; of a database, of copies of
-            them. Without it they are beside the collections if these are in a directory; the
-            copies last as long as the store is open; and in a bucket none are drawn.
         ann_rows: From how many chunks on a collection gets an approximate vector index.
         quiet_seconds: How long a collection rests after a commit before it is put in order.
         version_seconds: How long files of earlier versions of a collection stay for searches that
             still read them.
         cleanup_seconds: How often what deletions and crashes left in files is removed.
         page_model: Makes what ranks pages.
-        pages: Where pages are, of this store alone. Without: in a folder beside the collections; of
-            a store on a server they last as long as it is open.
+        pages: Where pages and graphs are, of this store alone. Without: in a folder beside the
+            collections; of a store on a server they last as long as it is open.
         parsers: How many processes read documents.
 
     Yields:
@@ -94,15 +90,16 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         async with AsyncExitStack() as opened:
             engine = await opened.enter_async_context(open_engine(str(place), options))
             collection_store = await opened.enter_async_context(open_collection_store(engine))
-            drawn = await opened.enter_async_context(open_graphs(str(place), graphs, engine))
-            page_store = PageStore(pages or await _beside(place, opened), reader, model)
+            page_place = pages or await _beside(place, opened)
+            graphs = Graphs(page_place.database)
+            opened.push_async_callback(graphs.aclose)
             context = StoreContext(
                 collection_store=collection_store,
                 embedders={each.info().model: each for each in (embedder, *others)},
                 default=embedder.info().model,
                 parser=parser,
-                graphs=drawn,
-                pages=page_store,
+                graphs=graphs,
+                pages=PageStore(page_place, reader, model),
                 reranker=reranker,
             )
             store = KnowledgeStore(context, ann_rows, quiet_seconds, version_seconds)
@@ -183,11 +180,7 @@ class KnowledgeStore:
             StorageError: It failed; nothing is lost.
         """
         await self._context.pages.sweep_collections(self.collections.all)
-        known = await self.collections.all()
-        await self._context.graphs.sweep(known)
-        for collection in known.values():
-            if graph := self._context.graphs.of(collection):
-                await graph.parts.forget_gone()
+        await self._context.graphs.sweep(self.collections.all)
         await self.purge(self._version_seconds)
 
     async def purge(self, version_seconds: float = _AT_ONCE) -> None:
@@ -209,8 +202,6 @@ class KnowledgeStore:
             lock = handle.engine.locks.locked(f"chunks_{identifier}.upkeep")
             async with handle.using(), lock:
                 await handle.table.purge(version_seconds)
-            if graph := self._context.graphs.of(handle.collection):
-                await graph.parts.purge()
             await registry.forget_deletion(identifier, deleted_at)
             self._maintenance.committed(identifier, 0)  # earlier versions are removed later
         await registry.purge(version_seconds)
