@@ -7,10 +7,9 @@ from google.protobuf.duration_pb2 import Duration
 from heddle.connector.v1 import connector_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
-from heddle_runtime.errors import QuotaExceededError, ResourceExhaustedError
+from heddle_runtime.errors import ResourceExhaustedError
 from heddle_runtime.identity.call_metadata import Context, remaining
 from heddle_runtime.identity.service_credentials import ServiceCredentials
-from heddle_runtime.telemetry.metrics import table
 
 from heddle_orchestrator.metering.flushing import Flusher
 
@@ -49,14 +48,7 @@ class Reserver:
             completion_tokens=max(0, generation.options.max_tokens) or self.completion_tokens,
             lifetime=Duration(seconds=int(seconds)),
         )
-        try:
-            await self._reserve(request, context)
-        except QuotaExceededError:
-            table.QUOTA_REFUSALS.add(1, "spent")
-            raise
-        except ResourceExhaustedError:
-            table.QUOTA_REFUSALS.add(1, "reserved")
-            raise
+        await self._reserve(request, context)
         return request.reservation_id
 
     async def _reserve(self, request: pb.ReserveUsageRequest, context: Context) -> None:

@@ -28,7 +28,6 @@ from heddle_runtime.settings.secret_files import (
     variables,
 )
 from heddle_runtime.telemetry import log_fields, logs
-from heddle_runtime.telemetry.export import SpanSettings
 from heddle_runtime.telemetry.metrics.endpoint import MetricsSettings
 
 MIN_SECRET_CHARACTERS = 32
@@ -44,7 +43,7 @@ LogLevel = Annotated[str, AfterValidator(_known_level)]
 """The type of a setting that holds the lowest logged level."""
 
 
-class ServiceSettings(TlsSettings, MetricsSettings, SpanSettings):
+class ServiceSettings(TlsSettings, MetricsSettings):
     """Base of each service's settings; reads `HEDDLE_<SERVICE>_*` environment variables."""
 
     model_config = SettingsConfigDict(
