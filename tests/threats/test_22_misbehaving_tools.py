@@ -93,10 +93,10 @@ async def floods_large(call):
 @tool("floods_capability", title="Floods a capability")
 async def floods_capability(call):
     """Calls a capability with megabytes, and reads no answer."""
-    steps = [frames.Step("send", b"x" * 4_000_000)]
+    arguments = b"x" * 4_000_000
     name = "heddle_tools_service.workers.interfaces:Http"
     for number in range(1, 1_000):
-        send(frames.frame(frames.Called(number, RUN.get(), name, 0, steps)))
+        send(frames.frame(frames.Called(number, RUN.get(), name, "send", arguments)))
     time.sleep(60)
 
 @tool("half_a_message", title="Sends half a message")

@@ -37,7 +37,7 @@ from heddle_tools_service.capabilities.rubrics import Rubrics
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.capabilities.weather import Weather
 from heddle_tools_service.capabilities.web_search import WebSearch
-from heddle_tools_service.capabilities.workspace import Edit, FileEdits, Workspace
+from heddle_tools_service.capabilities.workspace import Area, Edit, FileEdits, Workspace
 from heddle_tools_service.sdk import (
     ToolArguments, ToolCall, ToolConfig, ToolError, ToolResult, tool
 )
@@ -65,7 +65,7 @@ async def all_of(
         return [each.text for each in results.passages] or [str(each) for each in results.failures]
 
     async def documents():
-        tables = await queries.open([named.collection])
+        tables = await queries.describe([named.collection])
         return tables.documents or [str(each) for each in tables.failures]
 
     async def themes():
@@ -86,7 +86,7 @@ async def all_of(
         return [found.pages[0].text, (await pages.interpret(found.pages[0], "?")).text]
 
     async def note():
-        return list((await workspace.inside("notes").page("notes/own.txt")).lines)
+        return list((await workspace.page(Area("notes"), "notes/own.txt")).lines)
 
     async def courses():
         return [each.name for each in await moodle.courses()]
@@ -141,8 +141,8 @@ async def sees(
 async def writes(call, workspace: Workspace):
     """Writes the question to a file."""
     text = call.query + "\\n"
-    notes = workspace.inside("notes")
-    await notes.patch([FileEdits("notes/own.txt", (Edit(text, ""),), create=True)])
+    made = FileEdits("notes/own.txt", (Edit(text, ""),), create=True)
+    await workspace.patch(Area("notes"), [made])
     return ToolResult("written")
 
 @tool("ends", title="Ends", modes=("augment",))

@@ -202,12 +202,6 @@ def _capabilities() -> capability_calls.CapabilityCalls:
     return capability_calls.CapabilityCalls({}, call, Caller(""), "a")
 
 
-async def _objects(count: int) -> None:
-    calls = _capabilities()
-    for number in range(count):
-        calls._handle(str, number)
-
-
 async def _frame(size: int) -> None:
     reader = asyncio.StreamReader()
     reader.feed_data(size.to_bytes(4, "big") + bytes(size))
@@ -264,7 +258,6 @@ ROWS: dict[str, Check] = {
     ),
     f"{_WORKERS}.calls._MAX_FRAMES": _frames,
     f"{_WORKERS}.capability_calls._MAX_BODY_BYTES": _body,
-    f"{_WORKERS}.capability_calls._MAX_OBJECTS": _objects,
     f"{_WORKERS}.frames.MAX_FORK_REQUEST_BYTES": _environment,
     f"{_WORKERS}.supervisor._MAX_PROCESSES": lambda n: supervisor._check_number(n, "a"),
     f"{_WORKERS}.frames.MAX_FRAME_BYTES": _frame,

@@ -17,7 +17,7 @@ from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_devstack import Stack
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.database.engine import open_database
-from heddle_tools_service.capabilities.workspace import Edit, FileEdits
+from heddle_tools_service.capabilities.workspace import Area, Edit, FileEdits
 from heddle_tools_service.providers.workspaces import CallersWorkspace
 from heddle_tools_service.sdk import Caller
 from heddle_tools_service.threads import Threads
@@ -150,8 +150,8 @@ async def _files(it: Installation) -> None:
     workspace = CallersWorkspace(it.folder / "workspaces", Threads(1), Caller(it.email, "uni"))
     name = f"{it.canary}.txt"
     first, second = Edit(f"{it.canary}\n", ""), Edit(f"{it.canary}!", it.canary)
-    await workspace.patch([FileEdits(name, (first,), create=True)])
-    await workspace.patch([FileEdits(name, (second,))])
+    await workspace.patch(Area(), [FileEdits(name, (first,), create=True)])
+    await workspace.patch(Area(), [FileEdits(name, (second,))])
 
 
 async def _rows(it: Installation, database: str) -> None:

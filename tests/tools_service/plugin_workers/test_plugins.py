@@ -31,7 +31,7 @@ import asyncio, ctypes, os, threading, time
 import httpx
 from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.capabilities.rubrics import Rubrics
-from heddle_tools_service.capabilities.workspace import Edit, FileEdits, Workspace
+from heddle_tools_service.capabilities.workspace import Area, Edit, FileEdits, Workspace
 from heddle_tools_service.sdk import (
     Source, ToolArguments, ToolCall, ToolConfig, ToolError, ToolResult, tool
 )
@@ -147,9 +147,9 @@ async def looks_up(call, rubrics: Rubrics, passages: Passages):
 @tool("edits", title="Edits")
 async def edits(call, workspace: Workspace):
     """Changes a file."""
-    notes = workspace.inside("notes")
-    await notes.patch([FileEdits("notes/a.txt", (Edit("one\\n", ""),), create=True)])
-    page = await notes.page("notes/a.txt")
+    notes = Area("notes")
+    await workspace.patch(notes, [FileEdits("notes/a.txt", (Edit("one\\n", ""),), create=True)])
+    page = await workspace.page(notes, "notes/a.txt")
     return ToolResult(page.lines[0])
 '''
 

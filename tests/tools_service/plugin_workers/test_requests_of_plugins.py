@@ -44,11 +44,11 @@ async def sends(call):
     """Sends 800 MB to a server that does not answer, past its own event loop."""
     body = base64.b64encode(b"x" * 8_000_000).decode()
     request = {"method": "POST", "url": call.query, "headers": [], "body": body, "seconds": 1e6}
-    step = frames.Step("send", json.dumps(request).encode())
+    arguments = json.dumps(request).encode()
     capability = "heddle_tools_service.workers.interfaces:Http"
     os.set_blocking(3, True)
     for number in range(1, 101):
-        message = frames.frame(frames.Called(number, RUN.get(), capability, 0, [step]))
+        message = frames.frame(frames.Called(number, RUN.get(), capability, "send", arguments))
         while message:
             message = message[os.write(3, message):]
     os.set_blocking(3, False)

@@ -33,43 +33,40 @@ class Rows:
     """Whether there are more rows, or longer texts."""
 
 
-class DocumentTables(Protocol):
-    """A snapshot of the documents' metadata, as tables that SQL can query."""
+@dataclass(frozen=True, slots=True)
+class DocumentTables:
+    """The tables that describe documents."""
 
-    @property
-    def documents(self) -> int:
-        """The number of documents."""
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """The tables that can be queried, with examples: `documents` and `metadata`."""
-
-    @property
-    def failures(self) -> tuple[FailedSearch, ...]:
-        """The collections that were not read."""
-
-    async def select(self, sql: str, *, max_rows: int) -> Rows:
-        """Run a query and return its rows.
-
-        Args:
-            sql: One SELECT statement for SQLite, even one that a model wrote: no other statement
-                is run, and it can read `tables` only.
-            max_rows: Limits the rows.
-
-        Raises:
-            ToolError: The query is wrong, not allowed, or takes too long or too much, with the
-                kind `refused_query`. The message helps to write a better one.
-        """
+    documents: int
+    """The number of documents."""
+    tables: tuple[Table, ...]
+    """The tables that can be queried, with examples: `documents` and `metadata`."""
+    failures: tuple[FailedSearch, ...]
+    """The collections that were not read."""
 
 
 class DocumentQueries(Protocol):
     """Queries over the metadata of the documents that the assistant may search."""
 
-    async def open(self, collections: Sequence[str]) -> DocumentTables:
-        """Open a snapshot of the metadata of the documents of `collections`.
+    async def describe(self, collections: Sequence[str]) -> DocumentTables:
+        """Return the tables that describe the documents of `collections`.
 
         A collection that cannot be read is listed in `failures`.
 
         Raises:
             ToolError: The service refuses, for example because there are too many documents.
+        """
+
+    async def select(self, collections: Sequence[str], sql: str, *, max_rows: int) -> Rows:
+        """Run a query over the documents of `collections` and return its rows.
+
+        Args:
+            collections: Their names.
+            sql: One SELECT statement for SQLite, even one that a model wrote: no other statement
+                is run, and it can read the tables of `describe` only.
+            max_rows: Limits the rows.
+
+        Raises:
+            ToolError: The query is wrong, not allowed, or takes too long or too much, with the
+                kind `refused_query`. The message helps to write a better one.
         """

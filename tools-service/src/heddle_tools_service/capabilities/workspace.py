@@ -140,6 +140,17 @@ class Matches:
     """Why matches are missing. Empty if all are here."""
 
 
+@dataclass(frozen=True, slots=True)
+class Area:
+    """The part of the workspaces that a tool may use."""
+
+    folder: str = ""
+    """The only folder that is open. Empty: all of the workspace."""
+    shared: bool = False
+    """Whether it is in the workspace that the caller's organisation shares, instead of in the
+    caller's own."""
+
+
 class Workspace(Protocol):
     """The folder whose text files the caller's tools may change.
 
@@ -148,40 +159,42 @@ class Workspace(Protocol):
     `conflict`, and `ToolUnavailableError` if the disk fails. Paths are relative to the folder.
     """
 
-    def inside(self, folder: str, *, shared: bool = False) -> "Workspace":
-        """Return this workspace, limited to `folder`.
-
-        Args:
-            folder: A folder; empty for everything.
-            shared: Whether it is in the workspace that the caller's organisation shares, instead
-                of in the caller's own.
-        """
-
     async def patch(
-        self, files: Sequence[FileEdits], *, dry_run: bool = False, relocate: bool = False
+        self,
+        area: Area,
+        files: Sequence[FileEdits],
+        *,
+        dry_run: bool = False,
+        relocate: bool = False,
     ) -> Patched:
         """Change all `files`, or none.
 
         Args:
+            area: What the tool may use, as for the other methods.
             files: The changes.
             dry_run: Return the result without writing.
             relocate: Change an old text where it is, if that is exactly one other place.
         """
 
-    async def restore(self, identifier: str, *, path: str = "", force: bool = False) -> Patched:
+    async def restore(
+        self, area: Area, identifier: str, *, path: str = "", force: bool = False
+    ) -> Patched:
         """Undo a patch: for all of its files, or for the one at `path`.
 
         Args:
+            area: What the tool may use.
             identifier: The `restore_id` of the patch.
             path: The only file to put back.
             force: Whether to overwrite later changes.
         """
 
-    async def page(self, path: str, first: int = 1, last: int | None = None) -> Page:
+    async def page(self, area: Area, path: str, first: int = 1, last: int | None = None) -> Page:
         """Return lines `first` to `last` of a file, or to its end."""
 
-    async def entries(self, folder: str, pattern: str, *, depth: int, most: int) -> Listing:
+    async def entries(
+        self, area: Area, folder: str, pattern: str, *, depth: int, most: int
+    ) -> Listing:
         """Return the content of a folder, `depth` levels deep; of files, those that fit a glob."""
 
-    async def find(self, query: FileQuery) -> Matches:
+    async def find(self, area: Area, query: FileQuery) -> Matches:
         """Return the lines of files that match."""

@@ -56,7 +56,6 @@ def _reap(children: set[int]) -> None:
 
 
 def _run(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
-    """Become the process of a plugin."""
     status = 1
     try:
         end_with_parent()

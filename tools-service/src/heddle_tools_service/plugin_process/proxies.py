@@ -16,14 +16,12 @@ from heddle_tools_service.plugin_process.outbound_http import use_for_all_client
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.interfaces import (
-    Handle,
     Http,
     Method,
     decoded,
     encoded,
     methods_of,
     name_of,
-    properties_of,
 )
 
 RUN: ContextVar[int] = ContextVar("heddle_plugin_run")
@@ -102,75 +100,33 @@ def _proxy(connection: Connection, kind: type) -> Any:  # noqa: ANN401 - an obje
 
 
 class _Proxy:
-    """An object whose methods the service carries out."""
-
-    def __init__(
-        self,
-        connection: Connection,
-        run: int,
-        capability: str,
-        handle: int = 0,
-        steps: tuple[frames.Step, ...] = (),
-        properties: dict[str, bytes] | None = None,
-    ) -> None:
+    def __init__(self, connection: Connection, run: int, capability: str) -> None:
         self._connection = connection
         self._run = run
         self._capability = capability
-        self._handle = handle
-        self._steps = steps
-        self._properties = properties or {}
 
     async def _call(self, name: str, method: Method, arguments: bytes) -> Any:  # noqa: ANN401 - the method's result
-        steps = [*self._steps, frames.Step(name, arguments)]
         value = await self._connection.call(
-            lambda number: frames.Called(number, self._run, self._capability, self._handle, steps)
+            lambda number: frames.Called(number, self._run, self._capability, name, arguments)
         )
-        if not method.returns_object:
-            return decoded(value, method.result)
-        handle = decoded(value, Handle)
-        return _class(method.result)(
-            *(self._connection, self._run, name_of(method.result), handle.handle),
-            properties=handle.properties,
-        )
-
-    def _then(self, name: str, method: Method, arguments: bytes) -> Any:  # noqa: ANN401 - as above
-        """Return the object of a method that is not async. The service calls it later."""
-        return _class(method.result)(
-            *(self._connection, self._run, self._capability, self._handle),
-            (*self._steps, frames.Step(name, arguments)),
-        )
+        return decoded(value, method.result)
 
 
 @cache
 def _class(kind: type) -> type[_Proxy]:
-    """Return the class of the proxies of a capability."""
-    members: dict[str, Any] = {
-        name: _method(name, method) for name, method in methods_of(kind).items()
-    }
-    for name, result in properties_of(kind).items():
-        members[name] = property(partial(_property, name, result))
+    members = {name: _method(name, method) for name, method in methods_of(kind).items()}
     return type(kind.__name__, (_Proxy,), members)
 
 
 def _method(name: str, method: Method) -> Callable[..., Any]:
-    def arguments(proxy: _Proxy, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-        bound = method.signature.bind(proxy, *args, **kwargs).arguments
-        _, *names = method.signature.parameters
-        return encoded(method.arguments(**{each: bound[each] for each in names if each in bound}))
-
-    if not method.is_async:
-        return lambda proxy, *args, **kwargs: proxy._then(  # noqa: SLF001 - a method of it
-            name, method, arguments(proxy, args, kwargs)
-        )
+    _, *names = method.signature.parameters
 
     async def call(proxy: _Proxy, *args: object, **kwargs: object) -> Any:  # noqa: ANN401 - as above
-        return await proxy._call(name, method, arguments(proxy, args, kwargs))  # noqa: SLF001 - likewise
+        bound = method.signature.bind(proxy, *args, **kwargs).arguments
+        arguments = method.arguments(**{each: bound[each] for each in names if each in bound})
+        return await proxy._call(name, method, encoded(arguments))  # noqa: SLF001 - a method of it
 
     return call
-
-
-def _property(name: str, result: Any, proxy: _Proxy) -> Any:  # noqa: ANN401 - any type and its value
-    return decoded(proxy._properties[name], result)  # noqa: SLF001 - a property of it
 
 
 def _exception(error: frames.CapabilityError) -> ToolError:

@@ -18,6 +18,7 @@ import structlog
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 
 from heddle_tools_service.capabilities.workspace import (
+    Area,
     FileEdits,
     FileQuery,
     Listing,
@@ -52,62 +53,64 @@ class CallersWorkspace:
     """The folder of all workspaces."""
     threads: Threads
     caller: Caller
-    shared: bool = False
-    folder: tuple[str, ...] = ()
-
-    def inside(self, folder: str, *, shared: bool = False) -> "CallersWorkspace":
-        """Return this workspace, limited to `folder`."""
-        try:
-            inner = tuple(folder_components(folder))
-        except WorkspaceError as error:
-            raise _as_tool_error(error) from None
-        return replace(self, folder=inner, shared=shared)
 
     async def patch(
-        self, files: Sequence[FileEdits], *, dry_run: bool = False, relocate: bool = False
+        self,
+        area: Area,
+        files: Sequence[FileEdits],
+        *,
+        dry_run: bool = False,
+        relocate: bool = False,
     ) -> Patched:
         """Change all `files`, or none."""
 
         def work(engine: Workspace, is_waited_for: IsWaitedFor) -> Patched:
-            self._check(*(file.path for file in files))
+            _check(area, *(file.path for file in files))
             return engine.patch(files, is_waited_for, dry_run=dry_run, relocate=relocate)
 
-        return await self._run(work)
+        return await self._run(area, work)
 
-    async def restore(self, identifier: str, *, path: str = "", force: bool = False) -> Patched:
+    async def restore(
+        self, area: Area, identifier: str, *, path: str = "", force: bool = False
+    ) -> Patched:
         """Undo a patch."""
 
         def work(engine: Workspace, is_waited_for: IsWaitedFor) -> Patched:
-            self._check(*([path] if path else engine.touched(identifier)))
+            _check(area, *([path] if path else engine.touched(identifier)))
             return engine.restore(identifier, is_waited_for, path=path, force=force)
 
-        return await self._run(work)
+        return await self._run(area, work)
 
-    async def page(self, path: str, first: int = 1, last: int | None = None) -> Page:
+    async def page(self, area: Area, path: str, first: int = 1, last: int | None = None) -> Page:
         """Return some lines of a file."""
 
         def work(engine: Workspace, _: IsWaitedFor) -> Page:
-            self._check(path)
+            _check(area, path)
             return engine.page(path, first, last)
 
-        return await self._run(work)
+        return await self._run(area, work)
 
-    async def entries(self, folder: str, pattern: str, *, depth: int, most: int) -> Listing:
+    async def entries(
+        self, area: Area, folder: str, pattern: str, *, depth: int, most: int
+    ) -> Listing:
         """Return the content of a folder."""
         return await self._run(
-            lambda engine, _: engine.list(self._below(folder), pattern, depth, most)
+            area, lambda engine, _: engine.list(_below(area, folder), pattern, depth, most)
         )
 
-    async def find(self, query: FileQuery) -> Matches:
+    async def find(self, area: Area, query: FileQuery) -> Matches:
         """Return the lines of files that match."""
         return await self._run(
-            lambda engine, _: engine.search(replace(query, folder=self._below(query.folder)))
+            area,
+            lambda engine, _: engine.search(replace(query, folder=_below(area, query.folder))),
         )
 
-    async def _run(self, work: Callable[[Workspace, IsWaitedFor], ResultT]) -> ResultT:
+    async def _run(self, area: Area, work: Callable[[Workspace, IsWaitedFor], ResultT]) -> ResultT:
         """Do work in a thread. A patch whose caller was cancelled is not written."""
         cancelled = threading.Event()
-        names = self._names()
+        organization = folder_name(self.caller.organization or DEFAULT_ORGANIZATION)
+        person = folder_name(self.caller.subject) or _NOBODY
+        names = organization, _SHARED if area.shared else person
         engine = Workspace(Jail(self.root, names), State(self.root.joinpath(STATE, *names)))
         try:
             result = await self.threads.run(
@@ -126,26 +129,23 @@ class CallersWorkspace:
             raise ToolUnavailableError(message) from error
         return cast("ResultT", result)
 
-    def _names(self) -> tuple[str, ...]:
-        organization = folder_name(self.caller.organization or DEFAULT_ORGANIZATION)
-        person = folder_name(self.caller.subject) or _NOBODY
-        return organization, _SHARED if self.shared else person
 
-    def _check(self, *paths: str) -> None:
-        for path in paths:
-            if tuple(components(path)[: len(self.folder)]) != self.folder:
-                raise WorkspaceError(
-                    "path_denied",
-                    f"{path!r} is refused: only {'/'.join(self.folder)}/ is open here.",
-                )
+def _check(area: Area, *paths: str) -> None:
+    permitted = folder_components(area.folder)
+    for path in paths:
+        if components(path)[: len(permitted)] != permitted:
+            raise WorkspaceError(
+                "path_denied", f"{path!r} is refused: only {'/'.join(permitted)}/ is open here."
+            )
 
-    def _below(self, folder: str) -> str:
-        """Return the path of a folder; for an empty name that of the permitted folder."""
-        path = "/".join(folder_components(folder))
-        if not path:
-            return "/".join(self.folder)
-        self._check(path)
-        return path
+
+def _below(area: Area, folder: str) -> str:
+    """Return the path of a folder; for an empty name that of the permitted folder."""
+    path = "/".join(folder_components(folder))
+    if not path:
+        return "/".join(folder_components(area.folder))
+    _check(area, path)
+    return path
 
 
 def folder_name(name: str) -> str:

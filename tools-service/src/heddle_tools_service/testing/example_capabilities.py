@@ -10,6 +10,7 @@ import httpx
 from heddle_tools_service.capabilities.document_queries import (
     Column,
     DocumentQueries,
+    DocumentTables,
     Rows,
     Table,
 )
@@ -78,8 +79,6 @@ class Silent:
 
 
 def _returning(value: object) -> Callable[..., Awaitable[Any]]:
-    """Return a method that returns `value`, whatever its arguments are."""
-
     async def method(*_: object, **__: object) -> object:
         return value
 
@@ -89,7 +88,7 @@ def _returning(value: object) -> Callable[..., Awaitable[Any]]:
 def example_capabilities() -> dict[type, object]:
     """Return an instance of every capability except `httpx.AsyncClient`, which answers at once."""
     rows = Rows("SELECT title FROM documents", ("title",), (("Sheds",),), truncated=False)
-    tables = SimpleNamespace(documents=1, failures=(), tables=_TABLES, select=_returning(rows))
+    tables = DocumentTables(documents=1, tables=_TABLES, failures=())
     theme = GraphTheme(entities=["shed", "gap"], entity_count=2, passage_count=1)
     weather = CurrentWeather("Paris", 20.5, "clear sky", "by the sky", "http://sky/")
     page = WebResult("Sheds", "http://w/", "A gap.")
@@ -98,7 +97,7 @@ def example_capabilities() -> dict[type, object]:
         call=_returning(RemoteAnswer("A shed is a gap.", failed=False)),
     )
     return {
-        DocumentQueries: SimpleNamespace(open=_returning(tables)),
+        DocumentQueries: SimpleNamespace(describe=_returning(tables), select=_returning(rows)),
         Files: SimpleNamespace(read=_returning(FileText("notes.md", "notes", truncated=False))),
         Graph: SimpleNamespace(
             themes=_returning(GraphResults(_SUMMARY, [theme])),
@@ -119,20 +118,14 @@ def example_capabilities() -> dict[type, object]:
             providers=_returning(("searxng",)),
             search=_returning(WebAnswer("searxng", "A gap.", (page,))),
         ),
-        Workspace: _workspace(),
+        Workspace: SimpleNamespace(
+            patch=_returning(Patched((_PATCHED,), "1")),
+            restore=_returning(Patched((ChangedFile("a.py", "restored", "abc"),), "2")),
+            page=_returning(Page("a.py", "abc", 1, ("a = 1",), 1, "LF", final_newline=True)),
+            entries=_returning(Listing((Entry("a.py", folder=False, size=6),))),
+            find=_returning(Matches((Match("a.py", 1, "a = 1"),), 1, 0)),
+        ),
     }
-
-
-def _workspace() -> SimpleNamespace:
-    workspace = SimpleNamespace(
-        patch=_returning(Patched((_PATCHED,), "1")),
-        restore=_returning(Patched((ChangedFile("a.py", "restored", "abc"),), "2")),
-        page=_returning(Page("a.py", "abc", 1, ("a = 1",), 1, "LF", final_newline=True)),
-        entries=_returning(Listing((Entry("a.py", folder=False, size=6),))),
-        find=_returning(Matches((Match("a.py", 1, "a = 1"),), 1, 0)),
-    )
-    workspace.inside = lambda *_, **__: workspace
-    return workspace
 
 
 def silent_capabilities(more: Mapping[type, object] | None = None) -> dict[type, object]:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolResult, tool
-from heddle_tools_service.tools.workspace_options import WorkspaceConfig, open_workspace
+from heddle_tools_service.tools.workspace_options import WorkspaceConfig
 from heddle_tools_service.tools.workspace_pages import page_result, shown
 
 _FILE, _LINES = "current_file", "current_lines"
@@ -31,8 +31,6 @@ class CurrentFileConfig(WorkspaceConfig):
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """The file that the user has open."""
-
     path: str
     first: int = 1
     """The first line that the user sees."""
@@ -55,9 +53,7 @@ async def current_file(call: ToolCall[CurrentFileConfig], workspace: Workspace) 
     most = call.config.lines
     first = max(1, opened.first - int(most * _LEAD))
     call.status(f"reading {opened.path}")
-    page = await open_workspace(workspace, call.config).page(
-        opened.path, first, first + max(most, 1) - 1
-    )
+    page = await workspace.page(call.config.area, opened.path, first, first + max(most, 1) - 1)
     looks = f"\nThe person looks at {_spoken(opened)}." if opened.last else ""
     if not most:
         return ToolResult(f"{page.path}, {page.total} lines{looks}")
@@ -69,11 +65,6 @@ async def current_file(call: ToolCall[CurrentFileConfig], workspace: Workspace) 
 
 
 def _opened(metadata: object) -> _Open | None:
-    """Return the open file that the request's metadata name; None if they name none.
-
-    Raises:
-        ToolError: The path or the lines are invalid.
-    """
     members: dict[Any, Any] = metadata if isinstance(metadata, dict) else {}
     path, lines = members.get(_FILE), members.get(_LINES)
     if path is None or path == "":

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from heddle_tools_service.capabilities.workspace import Entry, Workspace
 from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
-from heddle_tools_service.tools.workspace_options import WorkspaceConfig, open_workspace
+from heddle_tools_service.tools.workspace_options import WorkspaceConfig
 
 
 class ListFiles(ToolArguments):
@@ -37,8 +37,12 @@ async def list_files(
     """Lists the files and folders of the workspace with their sizes."""
     arguments = call.arguments
     call.status(f"listing {arguments.folder or 'files'}")
-    listing = await open_workspace(workspace, call.config).entries(
-        arguments.folder, arguments.pattern, depth=arguments.depth, most=arguments.max_results
+    listing = await workspace.entries(
+        call.config.area,
+        arguments.folder,
+        arguments.pattern,
+        depth=arguments.depth,
+        most=arguments.max_results,
     )
     lines = [_line(entry) for entry in listing.entries] or ["(no files)"]
     if listing.cut:

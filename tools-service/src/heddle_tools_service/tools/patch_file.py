@@ -8,7 +8,6 @@ from heddle_tools_service.tools.workspace_options import (
     PATH,
     WorkspaceConfig,
     facts,
-    open_workspace,
     report_changes,
     summary,
 )
@@ -107,8 +106,8 @@ async def patch_file(
     files = [_edits(file) for file in (arguments, *arguments.other_files)]
     paths = ", ".join(file.path for file in files)
     call.status(f"checking changes of {paths}" if arguments.dry_run else f"changing {paths}")
-    patched = await open_workspace(workspace, call.config).patch(
-        files, dry_run=arguments.dry_run, relocate=arguments.relocate
+    patched = await workspace.patch(
+        call.config.area, files, dry_run=arguments.dry_run, relocate=arguments.relocate
     )
     if arguments.dry_run:
         return ToolResult.json({"dry_run": True, **summary(patched)}, metadata=facts(patched))

@@ -121,9 +121,9 @@ async def query_documents_metadata(
     if not question and not call.arguments.sql:
         raise ToolError("No question. Give one in question, or a SELECT statement in sql.")
     call.status("reading what is known about the documents")
-    tables = await documents.open(collections)
+    tables = await documents.describe(collections)
     refuse_failure(tables.failures, collections)
-    rows, author = await _answered(call, model, tables, question)
+    rows, author = await _answered(call, documents, model, tables, question)
     text = f"{_counted(rows, tables)}, by the query\n{rows.sql}\n\n{_table(rows)}"
     return ToolResult(
         text.rstrip(),
@@ -143,27 +143,28 @@ async def query_documents_metadata(
 
 async def _answered(
     call: ToolCall[DocumentsConfig, DocumentsQuestion],
+    documents: DocumentQueries,
     model: SmallModel,
     tables: DocumentTables,
     question: str,
 ) -> tuple[Rows, str]:
-    """Return the answer, and the author of its query."""
     if call.arguments.sql:
         if not call.config.allow_sql:
             raise ToolError("SQL is not accepted here. Ask in words, in query.")
         call.status("asking the documents")
-        return await tables.select(call.arguments.sql, max_rows=call.config.max_rows), "caller"
+        return await _select(call, documents, call.arguments.sql), "caller"
     if not model.configured:
         raise ToolError(
             "Without a small fast model, only SQL is understood. Give a SELECT statement in sql.",
             kind="no_model",
             details={"tables": _described(tables.tables)},
         )
-    return await _by_model(call, model, tables, question), "model"
+    return await _by_model(call, documents, model, tables, question), "model"
 
 
 async def _by_model(
     call: ToolCall[DocumentsConfig, DocumentsQuestion],
+    documents: DocumentQueries,
     model: SmallModel,
     tables: DocumentTables,
     question: str,
@@ -173,18 +174,24 @@ async def _by_model(
     first = _sql_in(await model.generate(_prompt(tables, question), max_tokens=400))
     call.status("asking the documents")
     try:
-        return await tables.select(first, max_rows=call.config.max_rows)
+        return await _select(call, documents, first)
     except ToolError as error:
         failed = _REPAIR.substitute(sql=first, error=error)
     call.status("correcting the query")
     second = _sql_in(await model.generate(_prompt(tables, question, failed), max_tokens=400))
     try:
-        return await tables.select(second, max_rows=call.config.max_rows)
+        return await _select(call, documents, second)
     except ToolError as error:
         raise ToolError(
             f"No query was found for this question. The last one was {second[:500]!r}. {error}",
             kind=error.kind,
         ) from error
+
+
+async def _select(
+    call: ToolCall[DocumentsConfig, DocumentsQuestion], documents: DocumentQueries, sql: str
+) -> Rows:
+    return await documents.select(required(call.config), sql, max_rows=call.config.max_rows)
 
 
 def _prompt(tables: DocumentTables, question: str, before: str = "") -> str:

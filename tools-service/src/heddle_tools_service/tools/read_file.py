@@ -4,7 +4,7 @@ from pydantic import Field
 
 from heddle_tools_service.capabilities.workspace import Workspace
 from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolError, ToolResult, tool
-from heddle_tools_service.tools.workspace_options import PATH, WorkspaceConfig, open_workspace
+from heddle_tools_service.tools.workspace_options import PATH, WorkspaceConfig
 from heddle_tools_service.tools.workspace_pages import page_result, shown
 
 
@@ -46,8 +46,8 @@ async def read_file(
     """Shows a text file of the workspace with line numbers and its sha256."""
     arguments = call.arguments or _configured(call.config)
     call.status(f"reading {arguments.file_path}")
-    page = await open_workspace(workspace, call.config).page(
-        arguments.file_path, arguments.line_start, arguments.line_end
+    page = await workspace.page(
+        call.config.area, arguments.file_path, arguments.line_start, arguments.line_end
     )
     seen = shown(page)
     tail = f"\n(cut here; read on with line_start {seen.last + 1})" if seen.cut else ""

@@ -7,7 +7,6 @@ from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
 from heddle_tools_service.tools.workspace_options import (
     WorkspaceConfig,
     facts,
-    open_workspace,
     report_changes,
     summary,
 )
@@ -47,8 +46,8 @@ async def restore_file(
     """Puts files of the workspace back to what they were before a call of patch_file."""
     arguments = call.arguments
     call.status(f"restoring {arguments.file_path or 'files'}")
-    patched = await open_workspace(workspace, call.config).restore(
-        arguments.restore_id, path=arguments.file_path, force=arguments.force
+    patched = await workspace.restore(
+        call.config.area, arguments.restore_id, path=arguments.file_path, force=arguments.force
     )
     report_changes(call, patched)
     return ToolResult.json(summary(patched), metadata=facts(patched))

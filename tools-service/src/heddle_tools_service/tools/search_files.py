@@ -4,7 +4,7 @@ from pydantic import Field
 
 from heddle_tools_service.capabilities.workspace import FileQuery, Workspace
 from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
-from heddle_tools_service.tools.workspace_options import WorkspaceConfig, open_workspace
+from heddle_tools_service.tools.workspace_options import WorkspaceConfig
 
 
 class SearchFiles(ToolArguments):
@@ -48,7 +48,8 @@ async def search_files(
     """Finds the lines of the workspace's text files that contain a text or match a pattern."""
     arguments = call.arguments
     call.status("searching files")
-    results = await open_workspace(workspace, call.config).find(
+    results = await workspace.find(
+        call.config.area,
         FileQuery(
             arguments.query,
             arguments.regex,
@@ -56,7 +57,7 @@ async def search_files(
             arguments.folder,
             arguments.pattern,
             arguments.max_results,
-        )
+        ),
     )
     lines = [f"{match.path}:{match.line}: {match.text}" for match in results.matches]
     count = len(lines)

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from heddle_tools_service.capabilities.workspace import ChangedFile, Patched, Workspace
+from heddle_tools_service.capabilities.workspace import Area, ChangedFile, Patched
 from heddle_tools_service.sdk import FileChange, ToolCall, ToolConfig
 
 PATH = "Path of the file, relative to the workspace, with / between names"
@@ -27,10 +27,10 @@ class WorkspaceConfig(ToolConfig):
         "one of the person who asks",
     )
 
-
-def open_workspace(workspace: Workspace, config: WorkspaceConfig) -> Workspace:
-    """Return the part of the workspace that the assistant's author opens to the tool."""
-    return workspace.inside(config.folder, shared=config.shared)
+    @property
+    def area(self) -> Area:
+        """The part of the workspaces that the assistant's author opens to the tool."""
+        return Area(self.folder, self.shared)
 
 
 def report_changes(call: ToolCall[Any, Any], patched: Patched) -> None:
@@ -54,7 +54,6 @@ def report_changes(call: ToolCall[Any, Any], patched: Patched) -> None:
 
 
 def _lines(status: str, first: int, last: int) -> str:
-    """Return the lines that were replaced, as text for people."""
     if status == "created":
         return ""
     if last < first:

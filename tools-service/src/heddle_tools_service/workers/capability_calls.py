@@ -14,22 +14,18 @@ from heddle_tools_service.definitions.capability_injection import Provider
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.interfaces import (
-    Handle,
     Http,
     HttpAnswer,
-    Method,
     can_travel,
     decoded,
     encoded,
     methods_of,
     name_of,
-    properties_of,
     type_of,
 )
 
 log = structlog.get_logger(__name__)
 _MAX_BODY_BYTES = 10 * 1024 * 1024
-_MAX_OBJECTS = 100
 _MAX_AT_ONCE = 16
 """Calls of one run, their answers included until the plugin has read them."""
 
@@ -58,7 +54,6 @@ class CapabilityCalls:
         self._caller = caller
         self._deadline = asyncio.get_running_loop().time() + call.seconds
         self._origin = origin
-        self._objects: dict[int, tuple[type, Any]] = {}
         self._slots = asyncio.Semaphore(_MAX_AT_ONCE)
 
     async def answer(
@@ -90,33 +85,17 @@ class CapabilityCalls:
             return _failed(called, f"{_class_name(called)} failed.")
 
     async def _result(self, called: frames.Called) -> bytes:
-        kind, target = self._target(called)
-        *before, last = called.steps
-        for step in before:
-            method = methods_of(kind)[step.method]
-            if method.is_async:
-                raise ValueError(step.method)
-            kind, target = method.result, _bound(target, step, method)()
-        method = methods_of(kind)[last.method]
-        if not method.is_async:
-            raise ValueError(last.method)
-        result = await _bound(target, last, method)()
-        return encoded(self._handle(method.result, result) if method.returns_object else result)
-
-    def _target(self, called: frames.Called) -> tuple[type, Any]:
-        if called.handle:
-            return self._objects[called.handle]
-        provider = self._providers[called.capability]
-        return type_of(called.capability), provider(self._call)
-
-    def _handle(self, kind: type, result: object) -> Handle:
-        if len(self._objects) == _MAX_OBJECTS:
-            message = f"The tool opens more than {_MAX_OBJECTS} objects in one call."
-            raise ToolError(message)
-        number = len(self._objects) + 1
-        self._objects[number] = kind, result
-        properties = {name: encoded(getattr(result, name)) for name in properties_of(kind)}
-        return Handle(number, properties)
+        target = self._providers[called.capability](self._call)
+        method = methods_of(type_of(called.capability))[called.method]
+        arguments = decoded(called.arguments, method.arguments)
+        values = {name: getattr(arguments, name) for name in arguments.__struct_fields__}
+        # Parameters that have no name for callers come first.
+        positional = [
+            values.pop(name)
+            for name, parameter in method.signature.parameters.items()
+            if parameter.kind is parameter.POSITIONAL_ONLY and name in values
+        ]
+        return encoded(await getattr(target, called.method)(*positional, **values))
 
     def _log(self, called: frames.Called, problem: str) -> None:
         log.warning(
@@ -175,18 +154,6 @@ def served(
     return own | {
         name_of(kind): provider for kind, provider in providers.items() if can_travel(kind)
     }
-
-
-def _bound(target: Any, step: frames.Step, method: Method) -> Callable[[], Any]:  # noqa: ANN401 - any capability
-    arguments = decoded(step.arguments, method.arguments)
-    values = {name: getattr(arguments, name) for name in arguments.__struct_fields__}
-    # Parameters that have no name for callers come first.
-    positional = [
-        values.pop(name)
-        for name, parameter in method.signature.parameters.items()
-        if parameter.kind is parameter.POSITIONAL_ONLY and name in values
-    ]
-    return lambda: getattr(target, step.method)(*positional, **values)
 
 
 async def _body(answer: httpx.Response) -> bytes:

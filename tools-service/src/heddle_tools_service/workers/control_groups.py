@@ -128,7 +128,6 @@ def _own_groups(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _mounts(text: str) -> Iterator[tuple[str, Path, str, set[str]]]:
-    """Yield the root, the place, the kind and the options of each mounted file system."""
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)

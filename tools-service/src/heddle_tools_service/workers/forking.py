@@ -135,11 +135,6 @@ def _library_folders() -> list[str]:
 
 
 def _request(readable: Sequence[Path], memory_bytes: int, environment: Mapping[str, str]) -> bytes:
-    """Return a request to the fork server.
-
-    Raises:
-        OSError: It is too large.
-    """
     fields = {
         "readable": [str(each.resolve()) for each in readable],
         "memory_bytes": memory_bytes,

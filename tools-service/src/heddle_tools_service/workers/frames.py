@@ -119,13 +119,6 @@ class Ended(msgspec.Struct, tag="ended"):
     """Whether the process must be replaced, because its memory is used up."""
 
 
-class Step(msgspec.Struct):
-    """A call of a method."""
-
-    method: str
-    arguments: bytes
-
-
 class Called(msgspec.Struct, tag="called"):
     """The plugin calls a method of a capability. `Returned` answers."""
 
@@ -133,10 +126,8 @@ class Called(msgspec.Struct, tag="called"):
     run: int
     capability: str
     """Its name, as in `interfaces`."""
-    handle: int
-    """An object that an earlier call returned; 0 for the capability itself."""
-    steps: list[Step]
-    """Methods that are not async, and the async one that is last."""
+    method: str
+    arguments: bytes
 
 
 ToPlugin = Load | Run | Cancel | Returned

@@ -1,8 +1,7 @@
 """The methods of capabilities, and how their arguments and results travel between processes.
 
 All of it is read from the annotations of the capabilities. A value travels as JSON; messages of the
-contracts are in it as base64 text. A result that is a capability itself stays in the service, and a
-`Handle` stands for it.
+contracts are in it as base64 text.
 """
 
 import inspect
@@ -46,14 +45,6 @@ _ADAPTED: tuple[type, ...] = (httpx.AsyncClient, SmallModel)
 """Capabilities that plugins get in another way: through `Http` and `Generate`."""
 
 
-class Handle(msgspec.Struct):
-    """Stands for an object that stays in the service."""
-
-    handle: int
-    properties: dict[str, bytes]
-    """Its properties, each as `encoded`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Method:
     """A method of a capability."""
@@ -62,17 +53,6 @@ class Method:
     arguments: type[msgspec.Struct]
     result: Any
     """The type of the result."""
-    is_async: bool
-
-    @property
-    def returns_object(self) -> bool:
-        """Whether the result is a capability, which stays in the service."""
-        return is_protocol(self.result)
-
-
-def is_protocol(kind: object) -> bool:
-    """Return whether a type is a protocol, as capabilities and what they return to keep are."""
-    return isinstance(kind, type) and bool(getattr(kind, "_is_protocol", False))
 
 
 def name_of(kind: type) -> str:
@@ -102,17 +82,7 @@ def methods_of(capability: type) -> Mapping[str, Method]:
     return {
         name: _method(value)
         for name, value in vars(capability).items()
-        if inspect.isfunction(value) and (name == "__call__" or not name.startswith("_"))
-    }
-
-
-@cache
-def properties_of(capability: type) -> Mapping[str, Any]:
-    """Return the types of the properties of a capability by name."""
-    return {
-        name: get_type_hints(value.fget)["return"]
-        for name, value in vars(capability).items()
-        if isinstance(value, property)
+        if inspect.iscoroutinefunction(value) and (name == "__call__" or not name.startswith("_"))
     }
 
 
@@ -137,8 +107,7 @@ def _method(function: Callable[..., Any]) -> Method:
     _, *parameters = signature.parameters.values()
     fields = [_field(each, hints[each.name]) for each in parameters]
     arguments = msgspec.defstruct(function.__name__.strip("_"), fields, kw_only=True)
-    is_async = inspect.iscoroutinefunction(function)
-    return Method(signature, arguments, hints["return"], is_async)
+    return Method(signature, arguments, hints["return"])
 
 
 def _field(parameter: inspect.Parameter, kind: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any type

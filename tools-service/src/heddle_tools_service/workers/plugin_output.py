@@ -42,6 +42,5 @@ async def log_output(descriptor: int, origin: str) -> None:
 
 
 def _report_dropped(origin: str, lines: int) -> None:
-    """Log how many of the lines of a second were not logged."""
     if dropped := max(0, lines - _MAX_LINES_PER_SECOND):
         log.warning("a plugin prints more than is logged", origin=origin, dropped_lines=dropped)

@@ -177,11 +177,6 @@ class PluginProcess:
                         self._forget(message.id)
 
     def _call(self, number: int) -> CallInProcess | None:
-        """Return a call; None for one that has ended, which the process may not know yet.
-
-        Raises:
-            ValueError: The plugin sends too much for such calls.
-        """
         if number not in self._calls:
             self._strays += 1
             if self._strays > _MAX_STRAYS:
@@ -191,7 +186,7 @@ class PluginProcess:
 
     async def _carry_out(self, call: CallInProcess, called: frames.Called) -> None:
         """Call the capability, unless the arguments of waiting calls take too much memory."""
-        size = sum(len(step.arguments) for step in called.steps)
+        size = len(called.arguments)
         if self._held_bytes + size > _MAX_HELD_BYTES:
             message = f"The tool sends more than {_MAX_HELD_BYTES:,} bytes at once."
             await self._answer(frames.Returned(called.id, error=frames.CapabilityError(message)))
@@ -203,7 +198,6 @@ class PluginProcess:
             self._held_bytes -= size
 
     async def _answer(self, returned: frames.Returned) -> None:
-        """Send the outcome of a capability's method, and wait until the process reads it."""
         try:
             self._send(returned)
         except ToolFailedError as error:  # it is too large

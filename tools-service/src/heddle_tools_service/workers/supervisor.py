@@ -133,7 +133,6 @@ class PluginSupervisor:
 
 
 def _check_number(processes: int, origin: str) -> None:
-    """Refuse another process of a plugin whose others hang."""
     if processes > _MAX_PROCESSES:
         raise UnavailableError(
             "The tool is busy: earlier calls of it do not end. Try again later.",

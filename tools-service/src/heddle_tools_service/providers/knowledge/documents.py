@@ -7,7 +7,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 
-from heddle_tools_service.capabilities.document_queries import Rows, Table, value_of
+from heddle_tools_service.capabilities.document_queries import DocumentTables, Rows, value_of
 from heddle_tools_service.capabilities.passages import FailedSearch
 from heddle_tools_service.providers.knowledge.client import INVALID, KnowledgeClient, failed_search
 from heddle_tools_service.sdk import ToolError
@@ -21,32 +21,16 @@ class DocumentSearch:
 
     client: KnowledgeClient
 
-    async def open(self, collections: Sequence[str]) -> "DescribedDocuments":
-        """Open a snapshot of the metadata of the documents of collections."""
+    async def describe(self, collections: Sequence[str]) -> DocumentTables:
+        """Return the tables that describe the documents of collections."""
         request = pb.DescribeDocumentsRequest(collections=collections)
         response = await _ask(self.client, self.client.service.DescribeDocuments, request)
-        return DescribedDocuments(
-            self.client,
-            tuple(collections),
-            response.document_count,
-            tuple(response.tables),
-            unread(response.errors),
-        )
+        tables = tuple(response.tables)
+        return DocumentTables(response.document_count, tables, unread(response.errors))
 
-
-@dataclass(frozen=True, slots=True)
-class DescribedDocuments:
-    """Documents and the tables that describe them."""
-
-    client: KnowledgeClient
-    collections: tuple[str, ...]
-    documents: int
-    tables: tuple[Table, ...]
-    failures: tuple[FailedSearch, ...]
-
-    async def select(self, sql: str, *, max_rows: int) -> Rows:
-        """Run a query and return its rows; see `DocumentTables`."""
-        request = pb.QueryDocumentsRequest(collections=self.collections, sql=sql, max_rows=max_rows)
+    async def select(self, collections: Sequence[str], sql: str, *, max_rows: int) -> Rows:
+        """Run a query and return its rows."""
+        request = pb.QueryDocumentsRequest(collections=collections, sql=sql, max_rows=max_rows)
         response = await _ask(self.client, self.client.service.QueryDocuments, request)
         return Rows(
             response.sql,

@@ -50,7 +50,6 @@ def confine(readable: Iterable[Path], memory_bytes: int) -> None:
 
 
 def _libraries() -> list[Path]:
-    """Return the folders of Python's modules and of the system's libraries."""
     paths = {
         *sys.path,
         *sysconfig.get_paths().values(),

@@ -57,6 +57,5 @@ def limit(memory_bytes: int) -> None:
 
 
 def _address_space() -> int:
-    """Return the size of the address space of this process, in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     return pages * resource.getpagesize()
