@@ -10,7 +10,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_runtime.errors import ToolFailedError, from_status
 from knowledge.graph_corpus import build
-from tools_service.questions import Writer, asking, called
+from tools_service.questions import asking, called
 from tools_service.serving import Client, said, text_of
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -87,30 +87,7 @@ async def test_global_tells_as_many_themes_as_the_setting_says(
     assert sum(line[:2] in {"1.", "2.", "3."} for line in lines) == most
     facts = MessageToDict(event.result.metadata)
     assert facts["themes"] == most
-    assert facts["summarised"] is False
-    assert "summed up" not in text_of(event.result)
     assert event.result.sources
-
-
-async def test_a_model_sums_themes_up_and_is_named_as_who_did(store: KnowledgeStore) -> None:
-    model = Writer("1: Studios in Los Angeles.\nnonsense\n7: None such.\n2) Films of Tim Burton.")
-    async with asking(store, model) as client:
-        _, result = await client.run(TOOL, CONFIG, said("What is it about?"), seconds=100)
-
-    text = text_of(result)
-    assert "   Studios in Los Angeles. (summed up by a model)" in text
-    assert "   Films of Tim Burton. (summed up by a model)" in text
-    assert "None such" not in text
-    assert "Group 1: " in model.asked[0]
-    assert MessageToDict(result.metadata)["summarised"] is True
-
-
-async def test_a_silent_model_leaves_the_names(store: KnowledgeStore) -> None:
-    async with asking(store, Writer()) as client:
-        _, result = await client.run(TOOL, CONFIG, said("What is it about?"), seconds=100)
-
-    assert "1. " in text_of(result)
-    assert MessageToDict(result.metadata)["summarised"] is False
 
 
 async def test_a_name_that_is_not_there_is_told_with_those_like_it(store: KnowledgeStore) -> None:

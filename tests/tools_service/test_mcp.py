@@ -158,23 +158,6 @@ async def test_a_failure_of_the_servers_tool_is_one_that_the_model_reads(
     assert error.metadata["kind"] == "mcp_tool_error"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ({}, "title is required"),
-        ({"title": 5}, "title must be of type string"),
-        ({"title": "x", "most": True}, "most must be of type integer"),
-    ],
-)
-async def test_arguments_that_cannot_be_meant_do_not_reach_the_server(
-    tools: Calling, site: Library, arguments: dict[str, Any], complaint: str
-) -> None:
-    error = await failure(tools, await accepted(tools, site, "find"), "find", **arguments)
-
-    assert complaint in error.message
-    assert not site.asked
-
-
 async def test_who_stops_waiting_stops_the_servers_work(tools: Calling, site: Library) -> None:
     config = await accepted(tools, site, "hang")
     waiting = asyncio.create_task(called(tools, config, "hang"))

@@ -98,5 +98,4 @@ async def colqwen_search(
 
 
 def _shown(page: PageMatch) -> str:
-    """Return a page for a prompt, below a line with the address of its image."""
     return f"Page {page.page} of {page.title} ({page.picture_uri}):\n{page.text}"

@@ -57,11 +57,9 @@ async def deep_analysis(
     while searches := await work.plan():
         await work.make(searches)
     best = work.best()[: call.config.max_passages]
-    formatted = format_passages(best)
-    written = await work.write(formatted) if best else ""
     nothing = empty_search_text("passages", task, chosen(call.config))
     return ToolResult(
-        "\n\n".join(filter(None, (work.summary(), written, formatted or nothing))),
+        f"{work.summary()}\n\n{format_passages(best) or nothing}",
         [passage_source(each) for each in best],
         {**work.facts(), "documents_retrieved": len(best)},
         list(dict.fromkeys(work.warnings)),

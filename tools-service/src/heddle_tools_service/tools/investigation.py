@@ -17,14 +17,12 @@ from heddle_tools_service.capabilities.passages import (
 )
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import ToolCall, ToolError, ToolUnavailableError
-from heddle_tools_service.tools.combined_rankings import Fusion, fused, in_turn
-from heddle_tools_service.tools.planning import Search, plan_prompt, planned, writing_prompt
+from heddle_tools_service.tools.combined_rankings import fused, in_turn
+from heddle_tools_service.tools.planning import Search, plan_prompt, planned
 from heddle_tools_service.tools.retrieval import KnowledgeBaseConfig, as_error, chosen
 from heddle_tools_service.tools.retrieved import as_passage
 
 _PLAN_TOKENS = 200
-_WRITING_TOKENS = 500
-_FEWEST_TOKENS = 50
 _LEAST_SECONDS = 0.1
 _TIME_FRACTION = 0.8
 """The share of the call's time for searches and plans; the rest is for sending the result."""
@@ -52,20 +50,8 @@ class DeepAnalysisConfig(KnowledgeBaseConfig):
     max_passes: int = Field(
         title="Rounds", default=6, ge=1, le=16, description="Maximum number of searches"
     )
-    max_tokens: int = Field(
-        title="Tokens",
-        default=1_000,
-        ge=0,
-        le=16_000,
-        description="Maximum tokens that the small model writes in all; 0: it is not asked",
-    )
     max_passages: int = Field(
         title="Passages", default=12, ge=1, le=50, description="Maximum passages in the end"
-    )
-    fusion: Fusion = Field(
-        title="Joining of results",
-        default="reciprocal_rank",
-        description="How the rankings of the passes become one: by places or by scores",
     )
 
 
@@ -84,7 +70,6 @@ class Investigation:
         self._pages = pages
         self._model = model
         self._deadline = time.monotonic() + call.seconds * _TIME_FRACTION
-        self._tokens = call.config.max_tokens
         self._searches: list[Search] = []
         self._results: list[Sequence[Passage]] = []
         self._refused = 0
@@ -130,9 +115,7 @@ class Investigation:
             return []
         tools = self._call.config.tools
         prompt = plan_prompt(self._call.query, self._searches, self.best(), tools)
-        searches, refused = planned(
-            await self._ask(prompt, _PLAN_TOKENS, "planning searches"), tools
-        )
+        searches, refused = planned(await self._ask(prompt), tools)
         self._refused += len(refused)
         known = {each.key for each in self._searches}
         new_searches = {each.key: each for each in searches if each.key not in known}
@@ -141,13 +124,7 @@ class Investigation:
 
     def best(self) -> list[Passage]:
         """Return all passages, each once, the best first."""
-        return fused(self._results, self._call.config.fusion)
-
-    async def write(self, passages: str) -> str:
-        """Return the model's analysis of the `passages`; empty without time, tokens or a model."""
-        return await self._ask(
-            writing_prompt(self._call.query, passages), _WRITING_TOKENS, "writing"
-        )
+        return fused(self._results)
 
     def summary(self) -> str:
         """Return one sentence about the searches."""
@@ -161,8 +138,6 @@ class Investigation:
             "rounds": self._rounds,
             "planned_passes": self._planned,
             "refused_tools": self._refused,
-            "tokens_allowed": self._call.config.max_tokens,
-            "tokens_left": self._tokens,
         }
 
     async def _search(self, search: Search) -> PassageResults:
@@ -196,16 +171,14 @@ class Investigation:
             results.warnings,
         )
 
-    async def _ask(self, prompt: str, most: int, doing: str) -> str:
-        """Return the model's answer; empty if there is none, or no time or tokens for one."""
-        tokens = min(most, self._tokens)
-        if not self._model.configured or tokens < _FEWEST_TOKENS or self._left() <= 0:
+    async def _ask(self, prompt: str) -> str:
+        """Return the model's answer; empty if there is none, or no time for one."""
+        if not self._model.configured or self._left() <= 0:
             return ""
-        self._call.status(doing)
-        self._tokens -= tokens  # what it may write: nobody tells what it wrote
+        self._call.status("planning searches")
         try:
             async with asyncio.timeout(self._left()):
-                return (await self._model.generate(prompt, max_tokens=tokens)).strip()
+                return await self._model.generate(prompt, max_tokens=_PLAN_TOKENS)
         except ToolError as error:
             self.warnings.append(str(error))
         except TimeoutError:

@@ -1,8 +1,5 @@
 """Offers models the tools of an MCP server, as far as the assistant's author has accepted them."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from heddle_tools_service.capabilities.remote_servers import (
     RemoteAnswer,
     RemoteServers,
@@ -22,14 +19,6 @@ from heddle_tools_service.tools.mcp_acceptance import judged, names
 from heddle_tools_service.tools.mcp_options import McpConfig
 
 _MAX_FAILURE_CHARS = 2_000
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "boolean": (bool,),
-    "integer": (int, float),
-    "number": (int, float),
-    "array": (list,),
-    "object": (dict,),
-}
 
 
 async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> FunctionOffer:
@@ -84,7 +73,6 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
                 _, reason = judged(each, config)
                 if reason:
                     raise ToolError(reason, kind="held_back")
-                _check(called.arguments, each.schema)
                 return await session.call(name, called.arguments)
         raise ToolError(f"The MCP server has no tool {name[:80]!r}.", kind="unknown_function")
 
@@ -100,28 +88,3 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
             diagnosis=text[:_MAX_FAILURE_CHARS],
         )
     return ToolResult(text, name=called.name)
-
-
-def _check(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    """Refuse arguments that are missing, unknown or of a wrong type. The server checks the rest.
-
-    The schema is not evaluated as a whole: it comes from outside and can be arbitrarily expensive.
-
-    Raises:
-        ToolError: Says what is wrong.
-    """
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
-    names = schema.get("required")
-    required = names if isinstance(names, list) else []
-    wrong = [f"{each} is required" for each in required if each not in arguments]
-    for name, value in arguments.items():
-        of_type = known[name].get("type") if isinstance(known.get(name), Mapping) else None
-        expected = _TYPES.get(of_type) if isinstance(of_type, str) else None
-        # `type`, because Python's booleans are numbers.
-        if expected is not None and type(value) not in expected:
-            wrong.append(f"{name[:80]} must be of type {of_type}")
-        if name not in known and schema.get("additionalProperties") is False:
-            wrong.append(f"{name[:80]} is not an argument of this function")
-    if wrong:
-        raise ToolError(f"The arguments are wrong: {'; '.join(map(str, wrong))}.", kind="arguments")

@@ -55,8 +55,6 @@ class RubricData(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """The factor by which scores of levels become the final score."""
-
     maximum: Any
     """As the content has it."""
     highest: Any
@@ -208,7 +206,6 @@ def _sections(scale: _Scale) -> Iterator[tuple[str, str]]:
 
 
 def _meanings(content: Content) -> Iterator[tuple[Any, str]]:
-    """Yield the scores and labels of the first criterion, the highest first."""
     for level in sorted(_criteria(content)[0]["levels"], key=_score, reverse=True):
         yield _score(level), _label(level, f"Level {_score(level)}")
 

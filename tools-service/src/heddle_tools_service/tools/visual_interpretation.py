@@ -91,11 +91,6 @@ async def visual_interpretation(
 async def _page(
     call: ToolCall[ManualConfig, VisualInterpretationArguments], pages: Pages
 ) -> PageMatch:
-    """Return the page that the call names, else the best one that was found.
-
-    Raises:
-        ToolError: There is none, or the assistant may not read it.
-    """
     path = call.arguments.image_path.strip()
     if path:
         return await pages.find(call.config.collections, path)

@@ -94,7 +94,6 @@ def _content(answer: WebAnswer) -> dict[str, Any]:
 
 
 def _page(answer: WebAnswer) -> str:
-    """Return the answer and the results as text for a prompt."""
     listed = [
         f"[{number}] {each.title}\n{each.url}\n{each.snippet}".rstrip()
         for number, each in enumerate(answer.results, 1)
