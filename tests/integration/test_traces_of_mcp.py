@@ -51,7 +51,6 @@ async def test_a_server_receives_the_context_of_the_span_of_its_tool(
     known = spans.attributes("execute_tool mcp")
     assert known["mcp.method.name"] == "tools/call"
     assert known["mcp.protocol.version"] >= "2025"
-    assert known["jsonrpc.request.id"] == str(call["id"])
     assert (known["gen_ai.tool.type"], known["heddle.tool.mode"]) == ("extension", "function")
     assert (known["server.address"], known["server.port"]) == (
         "127.0.0.1",

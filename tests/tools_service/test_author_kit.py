@@ -67,26 +67,6 @@ def test_it_returns_what_the_lexicon_says():
     assert outcome.statuses == ["searching the lexicon"]
     assert passages.requests[0].query == "What is a shed?"
 """
-SERVER_TEST = '''import httpx
-from heddle_tools_service.sdk import ToolCall, ToolResult, tool
-from heddle_tools_service.testing import run_tool_sync, scripted_server
-
-
-@tool("fetching", title="Fetching")
-async def fetching(call: ToolCall[None], http: httpx.AsyncClient) -> ToolResult:
-    """Asks a server."""
-    response = await http.get(call.query)
-    return ToolResult(response.json()["answer"] if response.is_success else "nothing")
-
-
-def test_a_scripted_server_answers():
-    with scripted_server({"/shed": {"answer": "A gap."}, "/broken": 500}) as server:
-        found = run_tool_sync(fetching, query=f"{server.url}/shed")
-        broken = run_tool_sync(fetching, query=f"{server.url}/broken")
-
-    assert (found.result.text, broken.result.text) == ("A gap.", "nothing")
-    assert [request.path for request in server.requests] == ["/shed", "/broken"]
-'''
 
 
 def pytest_in(folder: Path) -> "subprocess.CompletedProcess[str]":
@@ -107,13 +87,12 @@ def test_a_tool_is_tested_in_a_folder_outside_of_the_repository(tmp_path: Path) 
     (tmp_path / "lexicon.py").write_text(TOOL)
     (tmp_path / "_words.py").write_text(HELPER)
     (tmp_path / "test_lexicon.py").write_text(TEST)
-    (tmp_path / "test_fetching.py").write_text(SERVER_TEST)
     assert len(TOOL.splitlines()) < 40
 
     run = pytest_in(tmp_path)
 
     assert run.returncode == 0, run.stdout
-    assert "9 passed" in run.stdout
+    assert "8 passed" in run.stdout
 
 
 @pytest.mark.exhaustive

@@ -29,7 +29,6 @@ from heddle_tools_service.testing.example_capabilities import (
     silent_capabilities,
 )
 from heddle_tools_service.testing.running import Outcome, failure_of, load, run_tool, run_tool_sync
-from heddle_tools_service.testing.server import ScriptedServer, scripted_server
 
 __all__ = [
     "REQUESTABLE",
@@ -38,7 +37,6 @@ __all__ = [
     "ScriptedModel",
     "ScriptedPages",
     "ScriptedPassages",
-    "ScriptedServer",
     "SearchRequest",
     "conformance",
     "example_capabilities",
@@ -46,6 +44,5 @@ __all__ = [
     "load",
     "run_tool",
     "run_tool_sync",
-    "scripted_server",
     "silent_capabilities",
 ]

@@ -27,8 +27,6 @@ class SearchRequest:
 
 @dataclass(kw_only=True)
 class _Scripted:
-    """What a test defines about searches, and the searches that were made."""
-
     failure: FailedSearch | None = None
     error: Exception | None = None
     """Raised by every search."""

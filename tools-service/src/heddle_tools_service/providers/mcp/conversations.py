@@ -113,8 +113,6 @@ class Conversations:
 
 
 class _Conversation:
-    """A session with a server, and the number of its users."""
-
     def __init__(self, reach: Reach, http: httpx.AsyncClient, processes: asyncio.Semaphore) -> None:
         self.users = 0
         self._loop = asyncio.get_running_loop()

@@ -3,7 +3,6 @@
 That client decides which addresses may be reached.
 """
 
-import json
 from collections.abc import AsyncIterator, Iterable
 from http import HTTPStatus
 
@@ -13,7 +12,6 @@ from heddle_runtime.contract.json_text import MAX_VALUES, values_in
 from heddle_runtime.contract.unicode_text import valid_json
 from heddle_runtime.http.egress import SETTING, ForbiddenAddressError
 from heddle_runtime.http.remote_json import refuse_compressed, request_uncompressed
-from heddle_runtime.telemetry import spans
 
 from heddle_tools_service.providers.remote import tool_errors
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
@@ -22,10 +20,8 @@ MAX_TRAFFIC_BYTES = 4 * 1024 * 1024
 """The maximum number of bytes that a server may send in one use of a session."""
 _SILENCE = httpx.Timeout(600.0, connect=10.0)
 """Seconds that a server may be silent; callers have shorter timeouts."""
-_TRACED = b'"traceparent"'
 _DELETE_SECONDS = 1.0
 """Seconds for telling a server that a session is over."""
-_SESSION_ID = "mcp-session-id"
 _OWN_HEADERS = {b"host", b"content-length", b"transfer-encoding", b"accept-encoding", b"connection"}
 
 
@@ -45,17 +41,11 @@ class HttpBridge(httpx2.AsyncBaseTransport):
         self._values_left = MAX_VALUES
         self.failure: ToolError | None = None
         """Why the last message to the server failed. The SDK's error has fewer details."""
-        self.session_id = ""
-        """The server's identifier of the session; empty if it has none."""
-        self.request_ids: dict[str, str] = {}
-        """The ids of traced messages by their spans. The sender removes its own."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request. The answer's body is read later."""
         asking = request.method == "POST"
         body = await request.aread()
-        if asking and _TRACED in body:
-            self._note(body)
         sent = self._http.build_request(
             request.method,
             str(request.url),
@@ -72,7 +62,6 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             raise httpx2.ConnectError("failed", request=request) from error
         if asking:
             self.failure = self._refusal(response.status_code)
-            self.session_id = response.headers.get(_SESSION_ID, self.session_id)
         try:
             with tool_errors():
                 refuse_compressed(response, self._who)
@@ -86,13 +75,6 @@ class HttpBridge(httpx2.AsyncBaseTransport):
             stream=_Body(self, response),
             request=request,
         )
-
-    def _note(self, body: bytes) -> None:
-        """Record the id of a traced message. The SDK chooses it and does not return it."""
-        message = json.loads(body)
-        context = message.get("params", {}).get("_meta", {}).get("traceparent", "")
-        if message.get("method") == "tools/call":
-            self.request_ids[spans.without_flags(str(context))] = str(message.get("id", ""))
 
     def renew(self) -> None:
         """Restore the limits of traffic for a new use of the session."""

@@ -103,6 +103,5 @@ class AssistantServers:
 
 
 def _with_place(error: ToolError, reach: Reach) -> ToolError:
-    """Return the error with the server's place in its diagnosis."""
     error.diagnosis = ": ".join(filter(None, (reach.place, error.diagnosis)))
     return error

@@ -13,7 +13,6 @@ import httpx
 import httpx2
 import mcp_types as types
 import structlog
-from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.redaction import redact_personal
 from heddle_runtime.telemetry import spans
 from mcp.client.client import Client
@@ -110,12 +109,9 @@ class Session:
         # is a program of a stranger, and could take for ever.
         parameters = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
         spans.annotate(self._attributes)
-        try:
-            answer = await self.client.session.send_request(
-                types.CallToolRequest(params=parameters), types.CallToolResult
-            )
-        finally:
-            spans.annotate(self._request_id)
+        answer = await self.client.session.send_request(
+            types.CallToolRequest(params=parameters), types.CallToolResult
+        )
         if answer.is_error:
             spans.fail("tool_error")
         texts: list[str] = []
@@ -132,23 +128,15 @@ class Session:
         return RemoteAnswer(text[:MAX_TEXT_CHARS], bool(answer.is_error), left_out)
 
     def _attributes(self) -> spans.Attributes:
-        """Return the attributes that MCP adds to the span of a tool."""
         known: dict[str, spans.Value] = {
             "mcp.method.name": "tools/call",
             "mcp.protocol.version": self.client.session.protocol_version or "",
-            "mcp.session.id": self.bridge.session_id,
         }
         if self.reach.url:
             address = urlsplit(self.reach.url)
             known["server.address"] = address.hostname or ""
             known["server.port"] = address.port or (443 if address.scheme == "https" else 80)
         return known
-
-    def _request_id(self) -> spans.Attributes:
-        """Return the id of the current span's message; none for a server that is a program."""
-        sent = spans.trace_of_calls(caller().traceparent)
-        identifier = self.bridge.request_ids.pop(spans.without_flags(sent), "")
-        return {"jsonrpc.request.id": identifier}
 
     def _tool(self, tool: types.Tool) -> RemoteTool:
         clean = self.reach.without_secret
@@ -175,7 +163,6 @@ def _effect(annotations: types.ToolAnnotations | None) -> Effect:
 
 
 def _read(block: types.ContentBlock) -> tuple[list[str], list[str]]:
-    """Return the text of a part of an answer, or the name of a part that is no text."""
     match block:
         case types.TextContent():
             return [block.text], []
