@@ -197,11 +197,6 @@ async def _registry(
     http: httpx.AsyncClient,
     model: ConnectorModel | None,
 ) -> AsyncGenerator[Registry]:
-    """Yield the registry of all tools.
-
-    Raises:
-        NotSetUpError: The sandbox is required, and the kernel lacks something.
-    """
     if settings.sandbox == "off":
         yield Registry.discover(settings.plugins_dir, capabilities, settings.disabled)
         return

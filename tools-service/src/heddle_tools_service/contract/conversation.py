@@ -126,11 +126,6 @@ def _ignore_status(_: str, __: FileChange | None = None, /) -> None:
 
 
 def _tree(message: pb.TreeData) -> TreeData:
-    """Return the state of a run as tools see it.
-
-    Raises:
-        InvalidRequestError: What should be the text of a JSON object is not.
-    """
     environment = message.environment
     return TreeData(
         message.user_prompt,

@@ -123,7 +123,6 @@ def failure(tool: str, raised: BaseException) -> HeddleError:
 
 
 def _request_of(error: httpx.HTTPError) -> str:
-    """Return the request that failed and the reason, for operators."""
     try:
         place = f"{error.request.method} {error.request.url}: "
     except RuntimeError:  # the error belongs to no request
@@ -233,7 +232,6 @@ def _members(text: str) -> dict[str, Any] | None:
 
 
 def _objects(objects: Iterable[object], warnings: list[str]) -> list[str]:
-    """Return objects as JSON text, without those that are invalid or too many."""
     texts: list[str] = []
     size = wrong = more = 0
     for each in objects:
@@ -270,7 +268,6 @@ def _metadata(tool_result: ToolResult, warnings: list[str]) -> Struct:
 
 
 def _sources(sources: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
-    """Return the first sources that fit into a message."""
     messages: list[pb.Source] = []
     size = 0
     for source in sources:
@@ -296,7 +293,6 @@ def _source(source: Source) -> pb.Source:
 
 
 def _more(error: ToolError) -> dict[str, str]:
-    """Return the metadata of an error."""
     more = {"kind": _cut(error.kind)} if error.kind else {}
     if error.details:
         try:

@@ -42,7 +42,6 @@ def translated(
 
 
 def _with_options(schema: Mapping[str, Any], translations: Translations) -> dict[str, Any]:
-    """Return a schema with the translations of its options, at any depth."""
     complete = dict(schema)
     for name in ("properties", "$defs"):
         if isinstance(inner := schema.get(name), Mapping):

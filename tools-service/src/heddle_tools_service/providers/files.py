@@ -115,7 +115,6 @@ class AssistantFiles:
         return folder.isdecimal() and folder == await self._number()
 
     async def _number(self) -> str:
-        """Return the number of the assistant's owner, empty if there is none."""
         if self.number_of is None:
             return ""
         try:

@@ -157,6 +157,5 @@ def _plain(text: str) -> str:
 
 
 def _label(place: Place) -> str:
-    """Return the name of a place with its region and country."""
     parts = (str(place[key]) for key in ("name", "admin1", "country") if place.get(key))
     return ", ".join(dict.fromkeys(parts))

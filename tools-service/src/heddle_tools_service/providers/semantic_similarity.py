@@ -99,7 +99,6 @@ class SemanticSimilarity:
 
 
 def _texts(tool: pb.Assessment) -> list[str]:
-    """Return the description of a tool and the requests of its examples."""
     function = tool.function
     purpose = f"{function.name.replace('_', ' ')}: {function.description}"
     examples = [each.request for each in tool.examples[:_MAX_EXAMPLES]]

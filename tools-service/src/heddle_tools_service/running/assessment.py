@@ -67,7 +67,6 @@ async def _set_trigger(
 
 
 async def _obstacle(installed: Installed, call: ToolCall[Any]) -> str:
-    """Return why a tool is of no use now; empty if it is available."""
     if installed.available is None:
         return ""
     try:

@@ -109,7 +109,6 @@ def _name(tool: str, results: Sequence[Result]) -> str:
 
 
 def _text(content: Mapping[str, Any], call: ToolCall[Any]) -> str:
-    """Return the results as JSON for a model that called the tool, else as paragraphs."""
     if call.mode == "function":
         return _json(content)
     return "\n\n".join(map(_paragraph, content["objects"]))
@@ -125,7 +124,6 @@ def _json(value: object) -> str:
 
 
 def _sources(items: Sequence[object]) -> Iterator[Source]:
-    """Return the sources of pages and passages that name their place."""
     known: dict[tuple[str, str], Source] = {}
     for each in items:
         if not isinstance(each, Mapping):

@@ -196,14 +196,12 @@ class ToolRunner:
         invocation: pb.ToolInvocation,
         category: str,
     ) -> Work:
-        """Return the work of a tool in a span."""
         running = self._unless_refused(running, context, invocation)
         return traced_run(running, invocation, context, category)
 
     async def _unless_refused(
         self, running: Work, context: pb.RunContext, invocation: pb.ToolInvocation
     ) -> pb.ToolResult:
-        """Run a tool, unless the policy forbids its side effects."""
         try:
             described = self.registry.description(invocation.name)
             called = invocation.HasField("function_call")
@@ -288,23 +286,11 @@ def _offer_context(config: object, conversation: Conversation) -> OfferContext[A
 
 
 def _secrets(config: Struct) -> list[str]:
-    """Return the texts in members that are named like secrets."""
     names = [name for name in config.fields if is_secret_name(name)]
     return [text for name in names if (text := config.fields[name].string_value)]
 
 
 async def _result_of(callback: Awaitable[ResultT], seconds: float) -> ResultT:
-    """Return the result of a tool's callback: `available`, `offer` or `trigger`.
-
-    Args:
-        callback: The awaitable of a called callback.
-        seconds: Limits its time.
-
-    Raises:
-        TimeoutError: It takes longer.
-        RuntimeError: It calls `sys.exit` or cancels itself.
-        Exception: Any exception of the callback.
-    """
     task = asyncio.current_task()
     try:
         async with asyncio.timeout(seconds):

@@ -92,11 +92,6 @@ def picture_uri(collection: str, document: str, page: int) -> str:
 
 
 def _page_of(uri: str) -> tuple[str, str, int]:
-    """Return the collection, the document and the page of an address, whatever its host.
-
-    Raises:
-        ToolError: It names no page.
-    """
     match = _ADDRESS.fullmatch(uri.strip())
     if match is None:
         raise ToolError(NO_PAGE, kind="no_such_page")

@@ -162,7 +162,6 @@ def _course(course: Mapping[str, Any]) -> Course:
 
 
 def _has_address(user: Mapping[str, Any], email: str) -> bool:
-    """Return whether an account has this address, or hides its address from the token."""
     return str(user.get("email", email)).casefold() == email.casefold()
 
 

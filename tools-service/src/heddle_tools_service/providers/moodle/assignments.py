@@ -118,7 +118,6 @@ def _judged(assignment: Assignment, submission: object, now: float) -> Assignmen
 
 
 def _is_completed(attempt: Mapping[str, Any]) -> bool:
-    """Return whether the user or the user's group has submitted, or has a grade."""
     handed_in = (attempt.get("submission"), attempt.get("teamsubmission"))
     return attempt.get("graded") is True or any(
         isinstance(each, Mapping) and each.get("status") == "submitted" for each in handed_in

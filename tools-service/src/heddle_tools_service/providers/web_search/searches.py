@@ -86,11 +86,6 @@ def operators_sites(keys: Mapping[str, str], searxng_url: str) -> dict[str, Sear
 
 
 def _site(name: str, url: str, key: str) -> SearchSite | None:
-    """Return the address and key of a provider; None if it is not fully set up.
-
-    Raises:
-        ToolError: The address is none.
-    """
     if name != "searxng" and not key:
         return None
     try:
