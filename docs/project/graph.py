@@ -37,7 +37,7 @@ TARGETS = {
 """The lines that each package should have at most."""
 RECORDED = {
     "heddle_gateway": 13_800,
-    "heddle_tools_service": 17_900,
+    "heddle_tools_service": 17_300,
     "heddle_migration_service": 11_200,  # with what gateway and command had for LAMB alone
     "heddle_assistants": 14_100,
     "heddle_connector": 11_900,
@@ -46,7 +46,7 @@ RECORDED = {
     "heddle_runtime": 12_800,  # `database`, which was in heddle_assistants, has 1,300
     "heddle_devstack": 1_600,
     "heddle_conversion": 1_800,
-    TOTAL: 114_200,
+    TOTAL: 112_800,
 }
 """The limit of each package that is above its target: its lines, rounded up. It may only fall."""
 SLACK = 1_000
