@@ -20,9 +20,9 @@ from heddle_knowledge.service.failures import TranslatedFailures
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.store import KnowledgeStore
 from heddle_knowledge.uploads.deletions import FileDeletions
+from heddle_knowledge.uploads.file_ingestion import Sources
 from heddle_knowledge.uploads.ingestion_queue import DEFAULT_LIMITS, IngestionQueue, QueueLimits
 from heddle_knowledge.uploads.servicer import FileServicer
-from heddle_knowledge.uploads.sources import Sources
 from heddle_knowledge.uploads.stores import open_file_stores
 from heddle_knowledge.web.fetching import WebDocuments
 from heddle_knowledge.web.transcripts import Transcripts

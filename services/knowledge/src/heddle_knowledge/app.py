@@ -36,11 +36,11 @@ from heddle_knowledge.service.lazy_store import LazyStore
 from heddle_knowledge.service.servicer import KnowledgeServicer
 from heddle_knowledge.settings import NOWHERE, KnowledgeSettings
 from heddle_knowledge.uploads.deletions import FileDeletions
+from heddle_knowledge.uploads.file_ingestion import Sources
 from heddle_knowledge.uploads.ingestion_queue import IngestionQueue
 from heddle_knowledge.uploads.old_uploads import ASSISTANTS, OldUploads
 from heddle_knowledge.uploads.personal_data import KnowledgeData
 from heddle_knowledge.uploads.servicer import FileServicer
-from heddle_knowledge.uploads.sources import Sources
 from heddle_knowledge.uploads.stores import open_file_stores
 from heddle_knowledge.web.fetching import WebDocuments
 from heddle_knowledge.web.transcripts import Transcripts

@@ -118,7 +118,6 @@ class AuditOutbox:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _send(self, credentials: ServiceCredentials) -> bool:
-        """Send a batch, and return whether there was one."""
         assert self._stub is not None  # noqa: S101 - otherwise nothing is stored
         recorder, events = await self._waiting.first()
         if not events:

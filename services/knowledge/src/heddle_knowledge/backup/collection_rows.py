@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from heddle_knowledge.backup.rows import Row, whole_documents
+from heddle_knowledge.backup.rows import Row
 from heddle_knowledge.collection import tables
 from heddle_knowledge.collection.registry import CollectionRegistry, decoded, encoded
 from heddle_knowledge.collection.store import CollectionStore
@@ -59,11 +59,16 @@ class CollectionRows:
 
     async def add_passages(self, identifier: str, rows: AsyncIterable[Row]) -> None:
         """Add the passages of a collection, of which some may be there already."""
-        async for documents in whole_documents(rows, _WRITTEN):
+        documents: list[Row] = []
+        async for row in rows:
+            if len(documents) >= _WRITTEN and row["document"] != documents[-1]["document"]:
+                await self._put(identifier, documents)
+                documents = []
+            documents.append(row)
+        if documents:
             await self._put(identifier, documents)
 
     async def _put(self, identifier: str, rows: list[Row]) -> None:
-        """Write whole documents of a collection in the place of those of their names, at once."""
         collection = (await self._registry.all())[identifier]
         handle = await self._store.open(collection)
         names = tuple({row["document"]: None for row in rows})

@@ -97,7 +97,6 @@ async def clear(stores: FileStores) -> None:
 
 
 async def _grouped(incoming: AsyncIterable[Row]) -> AsyncIterator[list[Row]]:
-    """Yield rows of one table at a time."""
     part: list[Row] = []
     async for row in incoming:
         if part and (row["table"] != part[0]["table"] or len(part) == table_rows.PART):

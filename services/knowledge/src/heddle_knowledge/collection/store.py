@@ -14,7 +14,7 @@ from heddle_knowledge.collection import tables
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.registry import CollectionRegistry
 from heddle_knowledge.collection.types import EMBEDDED, Collection
-from heddle_knowledge.engines.interface import Engine, Layout, Table
+from heddle_knowledge.engines.interface import Engine, Table
 from heddle_knowledge.engines.released_memory import release_memory
 from heddle_knowledge.errors import CollectionNotFoundError, StorageError
 
@@ -77,7 +77,7 @@ class CollectionStore:
             taken = await self.registry.taken(collection)
             if collection.backend == EMBEDDED and not taken:
                 layout = tables.layout(collection.dim, collection.language)
-                name = _table(collection, layout)
+                name = _table(collection)
                 self._tables[name] = await self._engine.make(name, layout)
             await self.registry.add(collection)
 
@@ -88,7 +88,7 @@ class CollectionStore:
             CollectionNotFoundError: It was deleted meanwhile.
         """
         layout = tables.layout(collection.dim, collection.language)
-        name = _table(collection, layout)
+        name = _table(collection)
         self._used_at = asyncio.get_running_loop().time()
         self._used.set()
         if name not in self._tables:
@@ -127,10 +127,8 @@ class CollectionStore:
         # In this order, for a commit under way ends first.
         async with handle.writing(), self._engine.locks.locked(_STORE):
             await self.registry.remove(collection)
-            for name in await self._engine.names():
-                if name.partition("_")[2] == collection.id:
-                    self._tables.pop(name, None)
-                    await self._engine.drop(name)
+            self._tables.pop(_table(collection), None)
+            await self._engine.drop(_table(collection))
             await self._engine.locks.forget(await self.registry.all())
 
     async def sweep(self) -> None:
@@ -167,5 +165,5 @@ class CollectionStore:
         self._tables.clear()
 
 
-def _table(collection: Collection, layout: Layout) -> str:
-    return f"{layout.kind}_{collection.id}"
+def _table(collection: Collection) -> str:
+    return f"{tables.KIND}_{collection.id}"

@@ -95,15 +95,28 @@ async def find_document(table: Table, name: str) -> Document | None:
 
 async def find_documents(table: Table, names: Sequence[str]) -> dict[str, Document]:
     """Return documents as they stand, those that there are, by name."""
-    found = await _heads(table, In("document", tuple(names)))
-    return {document.name: document for document in found}
+    heads = await _heads(table, In("document", tuple(names)))
+    return {document.name: document for document in heads}
+
+
+async def known_vectors(table: Table, document: str) -> dict[str, Vectors]:
+    """Return the stored vectors of a document's passages, each of shape [dim], by their texts.
+
+    All of a collection's vectors come from one model, so the same text has the same vector.
+    """
+    rows = await table.rows(["indexed", "vector"], Compare("document", "=", document))
+    if not rows.num_rows:
+        return {}
+    flat = rows.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    vectors = flat.reshape(rows.num_rows, -1)
+    return dict(zip(rows.column("indexed").to_pylist(), vectors, strict=True))
 
 
 async def name_of_document(table: Table, identifier: str) -> str | None:
     """Return the name of the document with an identifier, or None."""
     first = All((Compare("ordinal", "=", 0), Compare("document_id", "=", identifier)))
-    found = (await table.rows(["document"], first, limit=1)).column("document").to_pylist()
-    return found[0] if found else None
+    names = (await table.rows(["document"], first, limit=1)).column("document").to_pylist()
+    return names[0] if names else None
 
 
 async def list_documents(table: Table, after: str, limit: int) -> list[Document]:

@@ -41,8 +41,6 @@ _WANT = (
 
 @dataclass(eq=False, slots=True)
 class _Lease:
-    """A lease that this process holds."""
-
     work: "asyncio.Task[object]"
     """The task that is cancelled when the lease is lost."""
     gives_way: bool
@@ -178,7 +176,6 @@ class Leases:
                 await asyncio.shield(self._free(holder))
 
     async def _renew(self) -> None:
-        """Renew all leases again and again, while there are any."""
         while self._held:
             await asyncio.sleep(_RENEW_SECONDS)
             held = dict(self._held)

@@ -118,7 +118,6 @@ def select(
 
 
 def _fill(response: pb.QueryDocumentsResponse, cursor: apsw.Cursor, most: int) -> None:
-    """Add the rows, as far as they may be shown, and whether there is more."""
     characters = 0
     for row in cursor:
         if len(response.rows) == most or characters > _MOST_CHARACTERS:

@@ -15,8 +15,6 @@ _TYPES = {
     pa.int64(): "bigint",
     pa.float32(): "real",
     pa.float64(): "double precision",
-    pa.bool_(): "boolean",
-    pa.binary(): "bytea",
     pa.list_(pa.string()): "text[]",
 }
 _HEADER = np.dtype([("dim", ">i2"), ("unused", ">i2")])

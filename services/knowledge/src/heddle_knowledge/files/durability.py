@@ -55,10 +55,10 @@ class Flushes:
 def _state(path: str) -> _State:
     """Return values that change with a file, first the time."""
     try:
-        found = os.stat(path)  # noqa: PTH116 (as above)
+        status = os.stat(path)  # noqa: PTH116 (as above)
     except FileNotFoundError:  # cleaned up meanwhile
         return 0, 0, 0
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _flush(path: str) -> None:

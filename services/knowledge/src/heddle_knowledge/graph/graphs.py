@@ -181,7 +181,6 @@ class CollectionGraph:
 
 
 def _named(chunks: Sequence[Chunk], names: Sequence[Sequence[Name]]) -> list[NamedPassage]:
-    """Return the passages that have names."""
     return [
         NamedPassage(chunk.ordinal, chunk.text, chunk.page, " / ".join(chunk.heading), list(own))
         for chunk, own in zip(chunks, names, strict=True)

@@ -16,8 +16,6 @@ ResultT = TypeVar("ResultT")
 
 
 class _Request(Generic[ItemT, ResultT]):
-    """An item, whose it is, and its future result."""
-
     def __init__(self, item: ItemT, tenant: Tenant | None) -> None:
         self.item = item
         self.tenant = tenant

@@ -16,15 +16,13 @@ from heddle_knowledge.chunking import chunks as cutting
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.names import check_document_name
-from heddle_knowledge.collection.reuse import known_vectors
-from heddle_knowledge.collection.tables import indexed_text
+from heddle_knowledge.collection.tables import find_document, indexed_text, known_vectors
 from heddle_knowledge.collection.types import SAVING, Document, Ingested, IngestProgress
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.ingestion.commits import Commits, Prepared
 from heddle_knowledge.ingestion.embedding_batches import Batches, grouped
-from heddle_knowledge.ingestion.lookups import Lookups
 from heddle_knowledge.reading.admission import MARKDOWN, check_size, media_type_of
 from heddle_knowledge.reading.parsing import Parser
 
@@ -101,14 +99,13 @@ class Source:
 class Shared:
     """The parts that concurrent ingestions of a store share."""
 
-    lookups: Lookups
     batches: Batches
     commits: Commits
 
     async def aclose(self) -> None:
         """End; documents whose commit is not through fail."""
-        for each in (self.lookups, self.batches, self.commits):
-            await each.aclose()
+        await self.batches.aclose()
+        await self.commits.aclose()
 
 
 async def ingest(
@@ -143,7 +140,8 @@ async def ingest(
         StorageError: The commit failed.
     """
     document = await asyncio.to_thread(_described, handle, source)
-    present = await shared.lookups.find(handle, source.name)
+    async with handle.using():
+        present = await find_document(handle.table, source.name)
     sha256 = document.sha256
     undrawn = graph is not None and await graph.lacks(source.name, sha256)
     if present and present.fingerprint == document.fingerprint and not undrawn:

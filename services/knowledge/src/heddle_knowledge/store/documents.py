@@ -6,8 +6,6 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import datetime
 from types import MappingProxyType
 
-from heddle_runtime.serving.fair_slots import Tenant
-
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.names import check_document_name, is_document_id
@@ -23,8 +21,6 @@ from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.ingestion import ingestion
 from heddle_knowledge.ingestion.commits import Commits
 from heddle_knowledge.ingestion.embedding_batches import Batches
-from heddle_knowledge.ingestion.lookups import Lookups
-from heddle_knowledge.reading.parsing import TextReply
 from heddle_knowledge.store.context import StoreContext
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -46,7 +42,7 @@ class Documents:
         """
         self._context = context
         self._committed = committed
-        self._shared = ingestion.Shared(Lookups(), Batches(), Commits(committed))
+        self._shared = ingestion.Shared(Batches(), Commits(committed))
 
     async def ingest(  # noqa: PLR0913 - a document has so many properties
         self,
@@ -111,30 +107,6 @@ class Documents:
             )
             async for event in await held.enter_async_context(aclosing(events)):
                 yield event
-
-    async def text(
-        self, data: bytes, *, media_type: str, name: str, max_characters: int, tenant: Tenant
-    ) -> TextReply:
-        """Return the beginning of the text of a file that is in no collection.
-
-        Args:
-            data: The file, at most 32 MiB.
-            media_type: Its type; empty: by the name.
-            name: Its name, for messages.
-            max_characters: How much of the text to return.
-            tenant: The tenant of the file. Tenants take turns.
-
-        Raises:
-            UnreadableDocumentError: No text can be taken from it.
-            BusyError: Too many documents wait to be read.
-        """
-        return await self._context.parser.text(
-            data,
-            media_type=media_type,
-            name=name,
-            max_characters=max_characters,
-            tenant=tenant,
-        )
 
     async def get(self, collection: str, name: str) -> Document:
         """Return a document as it was last ingested.

@@ -132,6 +132,7 @@ class KnowledgeStore:
         passages: Listed, found.
         pages: Found, shown.
         graphs: Asked.
+        parser: Reads documents, also those of no collection.
         engine: The name of what keeps the collections.
     """
 
@@ -156,6 +157,7 @@ class KnowledgeStore:
         self.passages = Passages(context)
         self.pages = Pages(context, self.documents, self.passages)
         self.graphs = CollectionGraphs(context, self.documents)
+        self.parser = context.parser
         self.engine = context.collection_store.engine
 
     async def tidy(self, collection: str) -> None:

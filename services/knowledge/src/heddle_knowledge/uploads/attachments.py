@@ -39,19 +39,6 @@ class Attachments:
         """Whether replicas take over each other's work, and so look for it."""
         self.locks = locks
         self._database = database
-        self._unstored: dict[tuple[str, str], Attachment] = {}
-
-    def show(self, attachment: Attachment) -> None:
-        """Return this state of a file to readers in this process until `keep` stores one.
-
-        What replicas cannot store, they do again.
-        """
-        if not self.shared:
-            self._unstored[attachment.collection, attachment.file_id] = attachment
-
-    def shown(self, collection: str, identifier: str) -> Attachment | None:
-        """Return the state of a file that could not be stored."""
-        return self._unstored.get((collection, identifier))
 
     def report(self, collection: str, identifier: str, ingestion: Ingestion | None) -> None:
         """Show how far the ingestion of a file is; None: it has ended.
@@ -90,7 +77,6 @@ class Attachments:
             # A file that is attached anew may be read as often as a new one.
             attempts = case((new.excluded.state == "in_progress", 0), else_=_FILES.attempts)
             await connection.execute(upsert(new, attempts=attempts))
-        self._unstored.pop((it.collection, it.file_id), None)
 
     async def keep_batch(self, batch: Batch) -> None:
         """Store a batch of a collection."""
@@ -176,7 +162,7 @@ class Attachments:
                 )
                 query = query.where(~lease.exists()).limit(_MAX_CLAIMED)
             rows = (await connection.execute(query.order_by(_FILES.created_at))).all()
-        return await asyncio.to_thread(self._decoded, rows)
+        return await asyncio.to_thread(_decoded, rows)
 
     async def mark_detached(self, collection: str, identifier: str) -> None:
         """Hide a file of a collection from all readers until `forget` removes it."""
@@ -189,11 +175,10 @@ class Attachments:
             if value:
                 query = query.where(column == value)
         async with self._database.reading() as connection:
-            return self._decoded((await connection.execute(query)).all())
+            return _decoded((await connection.execute(query)).all())
 
     async def forget(self, collection: str, identifier: str) -> None:
         """Forget a file of a collection."""
-        self._unstored.pop((collection, identifier), None)
         of_file = _FILES.collection == collection, _FILES.id == identifier
         async with self._database.writing() as connection:
             await connection.execute(delete(attached_files).where(*of_file))
@@ -236,9 +221,9 @@ class Attachments:
         async with self._database.reading() as connection:
             rows = (await connection.execute(query)).all()
         if len(rows) < _MAX_CLAIMED:
-            return self._decoded(rows)
-        return await asyncio.to_thread(self._decoded, rows)
+            return _decoded(rows)
+        return await asyncio.to_thread(_decoded, rows)
 
-    def _decoded(self, rows: Sequence[Row[tuple[bytes]]]) -> list[Attachment]:
-        stored = (_decode(row.record) for row in rows)
-        return [self.shown(each.collection, each.file_id) or each for each in stored]
+
+def _decoded(rows: Sequence[Row[tuple[bytes]]]) -> list[Attachment]:
+    return [_decode(row.record) for row in rows]

@@ -126,7 +126,6 @@ def page_of(files: Iterable[FileT], request: ListRequest) -> tuple[list[FileT], 
 
 
 def _place(file: pb.File | Attachment) -> str:
-    """Return the sort key of files: the order in which they arrived."""
     if isinstance(file, Attachment):
         return f"{file.created_at:020}/{file.file_id}"
     return f"{file.create_time.ToMicroseconds():020}/{file.id}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,9 +14,10 @@ from heddle_runtime.storage.failures import storage_problem
 from heddle_knowledge.collection.types import IngestProgress
 from heddle_knowledge.errors import KnowledgeError, UnreadableDocumentError
 from heddle_knowledge.uploads.records import Attachment, Ingestion, now_microseconds
-from heddle_knowledge.uploads.sources import Sources
+from heddle_knowledge.uploads.store import Uploads
 from heddle_knowledge.uploads.stores import FileStores
-from heddle_knowledge.web.fetching import FetchedDocument
+from heddle_knowledge.web.fetching import FetchedDocument, WebDocuments
+from heddle_knowledge.web.transcripts import Transcripts
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.store import KnowledgeStore
@@ -25,11 +27,40 @@ _MAX_ATTEMPTS = 2
 """Attempts to read a file that the death of the service may break off."""
 _FETCHING = IngestProgress("fetching", 0, 1)
 _READING, _READ = IngestProgress("parsing", 0, 1), IngestProgress("parsing", 1, 1)
-NOT_STORED = "The service cannot store data at the moment. Attach the file again later."
+_NOT_STORED = "The service cannot store data at the moment. Attach the file again later."
 _INTERRUPTED = (
     "The service stopped twice while it read the file. Convert it to plain text and attach that."
 )
 _BROKEN = "It could not be read. The cause is in the log of the knowledge service."
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Reads what attached files stand for.
+
+    Attributes:
+        web: Fetches documents.
+        transcripts: Fetches transcripts of videos.
+    """
+
+    web: WebDocuments
+    transcripts: Transcripts
+
+    async def read(self, attachment: Attachment, uploads: Uploads) -> FetchedDocument:
+        """Return the document of a file.
+
+        Raises:
+            NotFoundError: The file was deleted.
+            FetchError: The document cannot be fetched.
+        """
+        reading = attachment.reading
+        if reading.source == "web":
+            return await self.web.fetch(reading.uri)
+        if reading.source == "transcript":
+            captions = await self.transcripts.fetch(reading.uri, reading.language)
+            return FetchedDocument(captions, f"text/vtt;seconds={reading.seconds or ''}")
+        data = await uploads.content(attachment.person, attachment.file_id)
+        return FetchedDocument(data, attachment.media_type)
 
 
 class FileIngestion:
@@ -66,13 +97,13 @@ class FileIngestion:
         attempts = await self._attachments.attempts(collection, identifier)
         if attempts >= _MAX_ATTEMPTS:
             await self._attachments.note_attempts(collection, identifier, 0)
-            return failed(attachment, _INTERRUPTED, unreadable=True)
+            return _failed(attachment, _INTERRUPTED, unreadable=True)
         try:
             await self.ingest(attachment, attempts)
         except UnreadableDocumentError as error:
-            return failed(attachment, str(error), unreadable=True)
+            return _failed(attachment, str(error), unreadable=True)
         except Exception as error:  # noqa: BLE001 - no file may stay in progress
-            return failed(attachment, _explained(attachment, error))
+            return _failed(attachment, _explained(attachment, error))
         return msgspec.structs.replace(attachment, state="completed")
 
     async def ingest(self, attachment: Attachment, attempts: int = 0) -> None:
@@ -123,14 +154,14 @@ def _explained(attachment: Attachment, error: Exception) -> str:
     if problem is not None or isinstance(error, StorageError):
         diagnosis = getattr(problem or error, "diagnosis", "")
         log.warning("attached file not stored", file=attachment.file_id, diagnosis=diagnosis)
-        return NOT_STORED
+        return _NOT_STORED
     if isinstance(error, KnowledgeError | NotFoundError):
         return str(error)
     log.error("attached file not brought in", file=attachment.file_id, exc_info=error)
     return _BROKEN
 
 
-def failed(attachment: Attachment, error: str, *, unreadable: bool = False) -> Attachment:
+def _failed(attachment: Attachment, error: str, *, unreadable: bool = False) -> Attachment:
     """Return a file whose ingestion failed."""
     return msgspec.structs.replace(
         attachment, state="failed", error=redact(error), unreadable=unreadable

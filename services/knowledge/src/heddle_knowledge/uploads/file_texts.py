@@ -81,8 +81,8 @@ class FileTexts:
 
     async def _read(self, tenant: Tenant, upload: pb.File) -> "TextReply":
         data = await self._uploads.content(tenant.owner, upload.id)
-        documents = (await self._store()).documents
-        return await documents.text(
+        store = await self._store()
+        return await store.parser.text(
             data,
             media_type=upload.media_type,
             name=upload.filename,

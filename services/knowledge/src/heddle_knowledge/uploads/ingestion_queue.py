@@ -21,7 +21,7 @@ from heddle_runtime.identity.callers import NO_IDENTITY
 from heddle_runtime.serving.fair_slots import FairSlots, Tenant
 
 from heddle_knowledge.errors import CollectionNotFoundError, DocumentNotFoundError
-from heddle_knowledge.uploads.file_ingestion import NOT_STORED, FileIngestion, failed
+from heddle_knowledge.uploads.file_ingestion import FileIngestion, Sources
 from heddle_knowledge.uploads.records import (
     Attachment,
     Attributes,
@@ -29,7 +29,6 @@ from heddle_knowledge.uploads.records import (
     State,
     now_microseconds,
 )
-from heddle_knowledge.uploads.sources import Sources
 from heddle_knowledge.uploads.stores import FileStores
 
 if TYPE_CHECKING:  # loads the engine
@@ -326,10 +325,7 @@ class IngestionQueue:
             log.error("attached file not kept", exc_info=error)
 
     async def _bring(self, collection: str, identifier: str, tenant: Tenant) -> None:
-        """Ingest a file, and store how it ended.
-
-        While the disk refuses that, the state is shown from memory and stored again and again.
-        """
+        """Ingest a file, and store how it ended; again while the disk refuses that."""
         pause = _FIRST_PAUSE
         while True:
             try:
@@ -341,23 +337,12 @@ class IngestionQueue:
                     )
                 if self.attachments.shared:
                     return  # `_adopt` finds it again
-                await self._show_failure(collection, identifier)
             else:
                 return
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _show_failure(self, collection: str, identifier: str) -> None:
-        stored = await self.attachments.find(collection, identifier)
-        if stored is not None and stored.state == "in_progress":
-            self.attachments.show(failed(stored, NOT_STORED))
-
     async def _bring_once(self, collection: str, identifier: str, tenant: Tenant) -> None:
-        unstored = self.attachments.shown(collection, identifier)
-        if unstored is not None:
-            async with self.attachments.locked(collection, identifier):
-                await self.attachments.keep(unstored)
-            return
         async with (
             self._slots.slot(tenant),
             self.attachments.claimed(collection, identifier) as is_ours,
@@ -366,9 +351,4 @@ class IngestionQueue:
                 return
             now = await self.attachments.find(collection, identifier)
             if now is not None and now.state == "in_progress":
-                ended = await self._ingestion.ended(now)
-                try:
-                    await self.attachments.keep(ended)
-                except _NOT_STORABLE:
-                    self.attachments.show(ended)
-                    raise
+                await self.attachments.keep(await self._ingestion.ended(now))

@@ -68,7 +68,6 @@ def _matching(
 
 
 def _place(file: Attachment, order: int) -> str:
-    """Return the sort key of a file."""
     created = f"{file.created_at:020}/{file.file_id}"
     if order == pb.FILE_ORDER_NAME:
         return f"{file.filename.casefold()}\0{created}"

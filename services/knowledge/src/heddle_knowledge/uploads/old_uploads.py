@@ -24,8 +24,6 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """An old file."""
-
     person: str
     id: str
     organization: str
@@ -63,7 +61,6 @@ class OldUploads:
             log.info("old uploads deleted", organization=organization, files=count)
 
     async def _old(self, limits: Mapping[str, int]) -> list[_File]:
-        """Return the old files that are in no collection."""
         now = time.time()
         uploads_store, attachments = self.deletions.queue.uploads, self.deletions.queue.attachments
         keys = await uploads_store.keys()
@@ -82,7 +79,6 @@ class OldUploads:
         return old
 
     async def _unused(self, files: Sequence[_File]) -> list[_File]:
-        """Return the files that no assistant uses."""
         stub = assistant_pb2_grpc.AssistantServiceStub(self.assistants)  # type: ignore[arg-type] # an in-process channel replaces a real one
         request = assistant_pb2.ListUsedFilesRequest(ids=[each.id for each in files])
         used = set((await self.credentials.call(stub.ListUsedFiles, request)).ids)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+import msgspec
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import files_pb2_grpc as pb_grpc
 from heddle_runtime.contract.audit import Change
@@ -22,10 +23,9 @@ from heddle_knowledge.uploads.listing import counts, list_attachments
 from heddle_knowledge.uploads.messages import attached_message, timestamp
 from heddle_knowledge.uploads.readings import reading_of
 from heddle_knowledge.uploads.records import Attachment, now_microseconds
-from heddle_knowledge.uploads.retry_calls import RetryCalls
 
 
-class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
+class FileServicer(FileBatchCalls, pb_grpc.FileServiceServicer):
     """Translates between the contract and the folders, each caller in his own."""
 
     @uninterrupted
@@ -158,6 +158,24 @@ class FileServicer(FileBatchCalls, RetryCalls, pb_grpc.FileServiceServicer):
         change = content_change("file.cancel", collection, file=request.file_id)
         await self._audit.add(change)
         return pb.CancelAttachedFileResponse(file=attached_message(cancelled))
+
+    @uninterrupted
+    async def RetryAttachedFile(
+        self, request: pb.RetryAttachedFileRequest, context: Context
+    ) -> pb.RetryAttachedFileResponse:
+        """Begin the ingestion of a file again."""
+        _, collection = await self._changeable(request.collection)
+        async with self._ingestion_queue.alone(collection.id):
+            file = await self._attachments.get(collection.id, request.file_id)
+            if file.state not in {"failed", "cancelled"}:
+                return pb.RetryAttachedFileResponse(file=attached_message(file))
+            again = msgspec.structs.replace(
+                file, state="in_progress", error="", unreadable=False, started_at=0, ended_at=0
+            )
+            await self._ingestion_queue.attach(again)
+        change = content_change("file.attach", collection, file=request.file_id)
+        await self._audit.add(change)
+        return pb.RetryAttachedFileResponse(file=attached_message(again))
 
     @uninterrupted
     async def DetachFile(

@@ -198,7 +198,6 @@ class WorkerProcess:
         return own
 
     def _end(self) -> None:
-        """Kill the process and wait for its end, if there is one."""
         process, self._process = self._process, None
         connection, self._connection = self._connection, None
         if process is not None:
