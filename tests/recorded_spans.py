@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from heddle_runtime.telemetry import spans
-from heddle_runtime.telemetry.trace_ids import RequestIdGenerator
+from heddle_runtime.telemetry.span_processing import RequestIdGenerator
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter

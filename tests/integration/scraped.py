@@ -12,6 +12,7 @@ from integration.browser import browser
 from integration.processes import ONE_PROCESS, Processes, processes
 from integration.provider import Provider, providing
 from integration.whole import write_assistant
+from patience import until
 from prometheus_client.parser import text_string_to_metric_families as parse
 from runtime.ports import free_port
 
@@ -116,16 +117,11 @@ async def requests_of_all_kinds(running: Scraped) -> None:
         tool_pb2_grpc.ToolServiceStub(channel).ListTools(tool_pb2.ListToolsRequest(), timeout=10)
     assert (await running.client.get("/health")).status_code == httpx.codes.OK
     assert (await running.client.get("/assistants/nothing")).status_code == httpx.codes.NOT_FOUND
-    await ingested(running.client)
 
+    def ingested() -> bool:
+        return running.samples().value("heddle_ingest_documents_total", outcome="new") == 1
 
-async def ingested(client: Any) -> None:
-    """Wait until the document is in the collection."""
-    counts = {"completed": 0}
-    while not counts["completed"]:
-        [store] = (await client.get("/v1/vector_stores")).json()["data"]
-        counts = store["file_counts"]
-        assert not counts["failed"]
+    await until(ingested)
 
 
 async def upload(client: httpx.AsyncClient, collection: str, name: str, text: str) -> None:

@@ -1,6 +1,6 @@
 """The metrics of a running Heddle, scraped from the port that operators configure.
 
-One Heddle answers requests of all kinds.
+One Heddle answers requests of all kinds. Its spans reach no collector.
 """
 
 from collections.abc import AsyncIterator
@@ -11,6 +11,8 @@ import pytest_asyncio
 from heddle_runtime.telemetry.metrics import table
 from integration.operators_files import expressions, legends, missing, promtool
 from integration.scraped import CANARY, Samples, Scraped, requests_of_all_kinds, scraped
+from patience import until
+from runtime.ports import free_port
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -29,8 +31,15 @@ class Scrape:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scrape(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scrape]:
-    async with scraped(tmp_path_factory.mktemp("scraped")) as running:
+    away = {
+        "HEDDLE_TRACES_SAMPLE": "1",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}",
+        "OTEL_EXPORTER_OTLP_TIMEOUT": "1",
+        "OTEL_BSP_SCHEDULE_DELAY": "100",
+    }
+    async with scraped(tmp_path_factory.mktemp("scraped"), **away) as running:
         await requests_of_all_kinds(running)
+        await until(lambda: running.samples().value("heddle_telemetry_dropped_total"))
         yield Scrape(running, running.text())
 
 
@@ -72,6 +81,26 @@ async def test_no_metric_repeats_a_text_and_the_public_port_has_none(scrape: Scr
         assert canary not in scrape.text
     assert public.status_code == 404
     assert table.HTTP_REQUEST.name not in public.text
+
+
+async def test_a_client_that_leaves_a_stream_is_counted(
+    scrape: Scrape, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = scrape.running
+    monkeypatch.setattr(running.provider, "delay", 30.0)
+    body = {
+        "model": "lamb_assistant.3",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": True,
+    }
+    async with running.client.stream("POST", "/v1/chat/completions", json=body, timeout=60):
+        pass
+
+    def counted() -> bool:
+        gone = {"reason": "client_gone"}
+        return running.samples().value("heddle_streams_cancelled_total", **gone) == 1
+
+    await until(counted)
 
 
 async def test_every_metric_and_label_of_rules_and_panels_is_in_a_scrape(scrape: Scrape) -> None:

@@ -17,7 +17,7 @@ from integration.browser import browser
 from integration.otlp_receiver import Receiver, receiving, stable, tree
 from integration.processes import GATEWAY, MODULES, ONE_PROCESS, Processes, processes
 from integration.provider import ENDLESS, providing
-from integration.scraped import ASSISTANT, BIRDS, CANARY, ingested, upload
+from integration.scraped import ASSISTANT, BIRDS, CANARY, upload
 from integration.whole import write_assistant
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
@@ -118,6 +118,15 @@ async def check_trees(running: Traced) -> None:
     for body in receiver.raw:
         assert CANARY.encode() not in body
         assert b"herons.txt" not in body
+
+
+async def ingested(client: Any) -> None:
+    """Wait until the document is in the collection."""
+    counts = {"completed": 0}
+    while not counts["completed"]:
+        [store] = (await client.get("/v1/vector_stores")).json()["data"]
+        counts = store["file_counts"]
+        assert not counts["failed"]
 
 
 def names(spans: Sequence[Span]) -> list[str]:

@@ -1,18 +1,26 @@
 """`heddle_runtime.telemetry.metrics`: what is recorded, and how it is scraped."""
 
+import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 from heddle_runtime.errors import ToolFailedError
+from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.serving.loop_watch import watched_loop
+from heddle_runtime.telemetry import spans
 from heddle_runtime.telemetry.metrics import children, gauges, table
 from heddle_runtime.telemetry.metrics.endpoint import MetricsSettings, serving_metrics
+from patience import until
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse
 from pydantic import ValidationError
+from recorded_spans import DRAWN, TRACE_ID, recorded
 from runtime.ports import free_port
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -56,6 +64,27 @@ def test_values_are_scraped_with_their_labels(address: str) -> None:
     assert samples["gen_ai_client_inference_usage_input_tokens_total", model] == 12
 
 
+def test_traced_requests_leave_their_span_as_an_exemplar(address: str) -> None:
+    with recorded() as received:
+        CALLER.set(Caller("req_1", traceparent=DRAWN))
+        with spans.span("answer"):
+            table.EXECUTE_TOOL.observe(0.03, "weather", "")
+        CALLER.set(Caller("req_2", traceparent=spans.undrawn(DRAWN)))
+        table.EXECUTE_TOOL.observe(0.2, "weather", "")
+    [span] = received.exporter.get_finished_spans()
+    accepts = {"accept": "application/openmetrics-text"}
+    text = httpx.get(f"http://{address}/metrics", headers=accepts).text
+    exemplars = {
+        sample.labels["le"]: sample.exemplar.labels
+        for family in parse_open(text)  # type: ignore[no-untyped-call] # has no annotations
+        for sample in family.samples
+        if sample.exemplar is not None
+    }
+    assert exemplars == {
+        "0.05": {"trace_id": TRACE_ID, "span_id": f"{span.context.span_id:016x}"},
+    }
+
+
 def test_a_scrape_can_be_open_metrics(address: str) -> None:
     table.DECISIONS.add(1, "rules", "false")
     samples = scrape(address, accept="application/openmetrics-text; version=1.0.0")
@@ -67,20 +96,35 @@ def test_every_declared_metric_is_in_the_first_scrape_with_its_help(address: str
     text = httpx.get(f"http://{address}/metrics").text
     for metric in table.METRICS:
         assert f"# HELP {metric.name}" in text
-    for name in ("process_cpu_seconds_total", "heddle_build_info"):
+    for name in ("process_cpu_seconds_total", "heddle_build_info", "heddle_event_loop_lag_seconds"):
         assert f"# HELP {name}" in text
 
 
 def test_combinations_beyond_the_limit_are_counted_together(address: str) -> None:
     for number in range(children.MAX_CHILDREN + 500):
-        table.PROVIDER_RETRIES.add(1, f"reason-{number}")
+        table.EMPTY_RETRIEVALS.add(1, f"engine-{number}")
     counts = {
-        dict(labels)["reason"]: value
+        dict(labels)["heddle_engine"]: value
         for (name, labels), value in scrape(address).items()
-        if name == "heddle_provider_retries_total"
+        if name == "heddle_retrieval_empty_total"
     }
     assert len(counts) == children.MAX_CHILDREN + 1
     assert counts["_other"] == 500
+
+
+@pytest.mark.parametrize("by_organization", [False, True])
+def test_only_the_counters_of_tokens_name_the_organisation_if_the_operator_asks(
+    by_organization: bool,
+) -> None:
+    with serving_metrics(settings(metrics_by_organization=by_organization), "demo") as at:
+        token = CALLER.set(Caller("req_1", Identity("ann@example.org", "school")))
+        table.OUTPUT_TOKENS.add(3, "openai", "m")
+        table.QUOTA_REFUSALS.add(1, "spent")
+        table.EXECUTE_TOOL.observe(0.1, "weather", "")
+        CALLER.reset(token)
+        named = {name for name, labels in scrape(at) if ("heddle_organization", "school") in labels}
+    name = "gen_ai_client_inference_usage_output_tokens_total"
+    assert named == ({name} if by_organization else set())
 
 
 def test_durations_have_the_reason_of_a_failure(address: str) -> None:
@@ -136,6 +180,17 @@ def test_a_port_in_use_is_an_error_that_names_the_setting(address: str) -> None:
         serving_metrics(MetricsSettings(metrics_listen=address), "demo"),
     ):
         pass
+
+
+async def test_a_blocked_event_loop_shows_as_lag(address: str) -> None:
+    async with watched_loop(0.2):
+        await asyncio.sleep(0)
+        time.sleep(0.3)  # noqa: ASYNC251 - this is what blocks the loop
+
+        def lag() -> float:
+            return scrape(address)["heddle_event_loop_lag_seconds", ()]
+
+        await until(lambda: lag() > 0.2)
 
 
 def test_the_lag_of_usage_is_scraped_while_it_is_reported(address: str) -> None:

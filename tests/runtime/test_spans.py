@@ -10,7 +10,7 @@ from heddle_runtime.errors import ToolFailedError
 from heddle_runtime.identity import call_metadata
 from heddle_runtime.identity.call_metadata import CALLER, TRACE, Caller, new_call_options
 from heddle_runtime.telemetry import spans
-from heddle_runtime.telemetry.trace_ids import RequestIdGenerator
+from heddle_runtime.telemetry.span_processing import RequestIdGenerator
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -196,10 +196,10 @@ OFF = """
 import sys
 from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.telemetry import spans
-from heddle_runtime.telemetry.export import exporting
+from heddle_runtime.telemetry.export import SpanSettings, exporting
 
 CALLER.set(Caller("req_1", traceparent="00-" + "a" * 32 + "-" + "b" * 16 + "-01"))
-with exporting("demo"), spans.span("nothing"):
+with exporting("demo", SpanSettings()), spans.span("nothing"):
     assert spans.tracer is None
     assert not spans.is_drawn()
 assert not [name for name in sys.modules if name.startswith("opentelemetry")]

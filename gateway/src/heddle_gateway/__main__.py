@@ -21,7 +21,7 @@ def main() -> None:
 
 
 async def _serve(settings: GatewaySettings) -> None:
-    with serving_metrics(settings, "gateway"), exporting("gateway"):
+    with serving_metrics(settings, "gateway"), exporting("gateway", settings):
         async with connect(settings) as services, serving(app(settings, services), settings):
             await stopped(settings)
 

@@ -304,6 +304,18 @@ async def test_settings_that_are_none_are_shown_as_none_and_can_be_replaced(
     assert await shown(accounts) == {"a": 1}
 
 
+@pytest.mark.parametrize("telemetry", [False, {"content": "no"}, {"content": 0}])
+async def test_a_veto_of_texts_in_traces_that_would_not_count_is_refused(
+    accounts: Accounts, telemetry: object
+) -> None:
+    for settings in ({"telemetry": telemetry}, {"setups": {"default": {"telemetry": telemetry}}}):
+        with pytest.raises(InvalidRequestError) as refused:
+            await accounts.replace("uni", json.dumps(settings))
+        [violation] = refused.value.violations
+        assert "'telemetry'" in violation.description
+    await accounts.replace("uni", '{"telemetry": {"content": false}}')
+
+
 @pytest.mark.parametrize(
     ("hosts", "problem"),
     [

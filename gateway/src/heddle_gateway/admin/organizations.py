@@ -20,7 +20,7 @@ Settings = Annotated[
     Field(
         description="`providers`, `knowledge_base`, `moodle`, `mcp_servers`, "
         "`global_default_model`, `small_fast_model`, `assistant_defaults`, `prices`, "
-        "`output_hosts`, `retention`, and others. Each secret is `********`.",
+        "`output_hosts`, `telemetry`, `retention`, and others. Each secret is `********`.",
         examples=[{"providers": {"openai": {"api_key": "********", "models": ["gpt-4o"]}}}],
     ),
 ]

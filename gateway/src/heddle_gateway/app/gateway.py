@@ -113,7 +113,7 @@ class Gateway:
         """Answer one request that was drawn, within a span."""
         with server_span(request):
             await self._answer(request, scope, receive, watch)
-            describe_request(request, _code(request))
+            describe_request(request, _code(request), with_user=self._state.settings.traces_users)
 
     async def _answer(
         self, request: RawRequest, scope: Scope, receive: Receive, watch: Stopwatch
@@ -216,6 +216,8 @@ def _measure(request: RawRequest, code: int, seconds: float) -> None:
     if method not in _METHODS:
         method = OTHER
     table.HTTP_REQUEST.observe(seconds, request.route, method, code)
+    if request.client_gone:
+        table.CANCELLED_STREAMS.add(1, "client_gone")
 
 
 def _code(request: RawRequest) -> int:

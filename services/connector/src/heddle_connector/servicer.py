@@ -16,7 +16,7 @@ from heddle_runtime.contract.unicode_text import valid_text
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.identity.assistant_owners import AssistantOwners
 from heddle_runtime.identity.call_metadata import Context, caller, remaining
-from heddle_runtime.telemetry import spans
+from heddle_runtime.telemetry import content, spans
 
 from heddle_connector.generation import tracing
 from heddle_connector.generation.call import Call
@@ -25,6 +25,7 @@ from heddle_connector.generation.events import Done, Event, TextDelta
 from heddle_connector.generation.generated_images import GeneratedImages
 from heddle_connector.generation.model_text import ModelText, ToolCallParsers
 from heddle_connector.generation.prompted_tools import PromptedTools
+from heddle_connector.generation.traced_texts import TracedTexts, traced_texts
 from heddle_connector.generation.valid_texts import ValidTexts
 from heddle_connector.routing.fallback import complete, start_stream
 from heddle_connector.routing.model_catalogue import ModelCatalogue
@@ -128,10 +129,11 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse, None]:
         call = self._call(request, context, whole=False)
+        texts = await self._traced_texts(call)
         with call.inference as inference:
             first, batches = await start_stream(self.tenants, call)
             inference.first_chunk()
-            answer = _Answer(self.parsers.reader(call))
+            answer = _Answer(self.parsers.reader(call), texts)
             try:
                 if call.replaced is not None:
                     replaced = pb.GenerationEvent(model_replaced=call.replaced)
@@ -166,10 +168,11 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.GenerateWholeMessageRequest, context: Context
     ) -> pb.GenerateWholeMessageResponse:
         call = self._call(request.generation, context, whole=True)
+        texts = await self._traced_texts(call)
         try:
             with call.inference:
                 events = await complete(self.tenants, call)
-                answer = _Answer(self.parsers.reader(call))
+                answer = _Answer(self.parsers.reader(call), texts)
                 events = await answer.take_in_turns(events)
                 answer.end(call)
         except HeddleError as error:
@@ -203,16 +206,20 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             stall_seconds=self.stall_seconds,
         )
 
+    async def _traced_texts(self, call: Call) -> TracedTexts | None:
+        return await traced_texts(call, self.tenants.settings) if content.is_on() else None
+
 
 class _Answer:
     """Enforces valid texts, and the end of an answer: one `Done`, and nothing after it."""
 
     # Not a generator: another generator would cost each token more than the work done here.
-    __slots__ = ("_done", "_text", "_valid")
+    __slots__ = ("_done", "_text", "_traced", "_valid")
 
-    def __init__(self, text: ModelText) -> None:
+    def __init__(self, text: ModelText, traced: TracedTexts | None) -> None:
         self._done: Done | None = None
         self._text = text
+        self._traced = traced
         self._valid = ValidTexts()
 
     async def take_in_turns(self, events: Sequence[Event]) -> Sequence[Event]:
@@ -236,6 +243,8 @@ class _Answer:
                 self._done = event
                 events = events[: number + 1]
                 break
+        if self._traced is not None:
+            self._traced.take(events)
         return self._text.take(events)
 
     def interrupt(self) -> Sequence[Event]:
@@ -254,6 +263,8 @@ class _Answer:
             raise ProviderGarbledError("The provider's answer ended before it was complete.")
         usage = call.inference.usage = self._done.usage
         spans.annotate(partial(tracing.answer_attributes, call, usage))
+        if self._traced is not None:
+            self._traced.end()
 
 
 def _response(call: Call, events: Sequence[Event]) -> pb.GenerateMessageResponse:

@@ -13,7 +13,7 @@ from heddle_devstack.examples import prepare
 async def serve(settings: StackSettings) -> None:
     """Serve everything until stopped."""
     own = settings.devstack
-    with serving_metrics(own, "devstack"), exporting("devstack"):
+    with serving_metrics(own, "devstack"), exporting("devstack", own):
         async with stack(settings) as running:
             if settings.devstack.examples:
                 await prepare(settings.tools, running.knowledge)

@@ -3,12 +3,13 @@
 from typing import Literal
 
 from heddle_runtime.settings.service import LogLevel
+from heddle_runtime.telemetry.export import SpanSettings
 from heddle_runtime.telemetry.metrics.endpoint import MetricsSettings
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 
-class DevstackSettings(MetricsSettings):
+class DevstackSettings(MetricsSettings, SpanSettings):
     """Settings of the single process. The services in it read their own as well."""
 
     model_config = SettingsConfigDict(env_prefix="HEDDLE_DEVSTACK_", frozen=True)

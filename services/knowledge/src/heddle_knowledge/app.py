@@ -119,6 +119,7 @@ async def app(
             forget_files=queue.forget_all,
             search_seconds=seconds,
             shares=shares,
+            settings=parts.organizations,
         )
         yield [
             bind(

@@ -14,7 +14,8 @@ from heddle_runtime.identity.call_metadata import Stopwatch
 from heddle_runtime.identity.grants import carrying
 from heddle_runtime.redaction import register_values
 from heddle_runtime.redaction.names import is_secret_name
-from heddle_runtime.rpc.organization_settings import OrganizationSettings
+from heddle_runtime.rpc.organization_settings import OrganizationSettings, may_trace_texts
+from heddle_runtime.telemetry import content
 
 from heddle_tools_service.contract.conversation import Conversation
 from heddle_tools_service.contract.descriptions import offered_functions
@@ -197,6 +198,10 @@ class ToolRunner:
         category: str,
     ) -> Work:
         running = self._unless_refused(running, context, invocation)
+        if content.is_on():
+            assistant, arguments = context.assistant, invocation.function_call.arguments_json
+            allowed = may_trace_texts(self.settings, assistant.organization, assistant.owner)
+            running = content.tool_texts(running, allowed, arguments, _text)
         return traced_run(running, invocation, context, category)
 
     async def _unless_refused(
@@ -288,6 +293,10 @@ def _offer_context(config: object, conversation: Conversation) -> OfferContext[A
 def _secrets(config: Struct) -> list[str]:
     names = [name for name in config.fields if is_secret_name(name)]
     return [text for name in names if (text := config.fields[name].string_value)]
+
+
+def _text(result: pb.ToolResult) -> str:
+    return "\n".join(part.text for part in result.parts)
 
 
 async def _result_of(callback: Awaitable[ResultT], seconds: float) -> ResultT:

@@ -13,6 +13,7 @@ from heddle_runtime.errors import HeddleError, ProviderGarbledError, from_rpc
 from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_runtime.rpc.client import ResponseStream, streaming
 from heddle_runtime.telemetry import log_fields
+from heddle_runtime.telemetry.metrics import table
 from pydantic import Field
 
 from heddle_gateway.http.body import ClientGoneError, read_body
@@ -190,6 +191,7 @@ async def _complete(
         if not request.connection.response_complete:  # else only the run continues
             response = from_error(error).with_request_id(request.request_id)
             request.failed_status = response.status
+            table.CANCELLED_STREAMS.add(1, "stopping")
             await request.write(failure(response), last=True)
         return None
 

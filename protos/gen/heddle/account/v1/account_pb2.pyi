@@ -146,8 +146,9 @@ class Organization(_message.Message):
     settings_json: _builtins.str
     """The settings, the text of one JSON object with `providers`, `knowledge_base`,
     `knowledge_store`, `moodle`, `mcp_servers`, `global_default_model`, `small_fast_model`,
-    `assistant_defaults`, `prices`, `on_change` (`run`, `ask` or `never`) and
-    `output_hosts`, a text as `heddle.assistant.v1.Assistant.output_hosts`. `mcp_servers` has, by name, objects with
+    `assistant_defaults`, `prices`, `on_change` (`run`, `ask` or `never`), `telemetry` and
+    `output_hosts`, a text as `heddle.assistant.v1.Assistant.output_hosts`. `telemetry` is an object with `content`: false
+    forbids that traces contain texts of users and models. `mcp_servers` has, by name, objects with
     `url`, `token` and `pins`, as `McpServer`.
     These members may also be in `setups.default`; if a member is in both places, the
     outer one is used, and objects are merged. Unknown members are kept. At most 262144
@@ -1132,6 +1133,7 @@ class ResolveSettingsResponse(_message.Message):
     ASSISTANT_DEFAULTS_JSON_FIELD_NUMBER: _builtins.int
     MCP_SERVERS_FIELD_NUMBER: _builtins.int
     KNOWLEDGE_STORE_FIELD_NUMBER: _builtins.int
+    TRACES_WITHOUT_CONTENT_FIELD_NUMBER: _builtins.int
     ON_CHANGE_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
@@ -1153,6 +1155,10 @@ class ResolveSettingsResponse(_message.Message):
     assistant_defaults_json: _builtins.str
     """The defaults of new assistants, as the text of one JSON object:
     `assistant_defaults` of the settings. Empty if the organisation says nothing.
+    """
+    traces_without_content: _builtins.bool
+    """Whether the organisation forbids that traces contain texts: `telemetry.content` of the settings
+    is false.
     """
     on_change: _assistant_pb2.ChangePolicy.ValueType
     """The most lenient policy for tools that change something: `on_change` of the settings."""
@@ -1191,11 +1197,12 @@ class ResolveSettingsResponse(_message.Message):
         assistant_defaults_json: _builtins.str = ...,
         mcp_servers: _abc.Mapping[_builtins.str, Global___McpServer] | None = ...,
         knowledge_store: Global___KnowledgeServer | None = ...,
+        traces_without_content: _builtins.bool = ...,
         on_change: _assistant_pb2.ChangePolicy.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015

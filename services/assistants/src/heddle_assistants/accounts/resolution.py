@@ -45,6 +45,7 @@ def resolved(
     response.assistant_defaults_json = _assistant_defaults(setup)
     response.default_model = _model(setup, system, "global_default_model")
     response.small_model = _model(setup, system, "small_fast_model")
+    response.traces_without_content = _object(setup, "telemetry").get("content", True) is not True
     response.on_change = CHANGES.get(str(on_change_setting(own)), CHANGES["never"])
     response.etag = hashlib.sha256(response.SerializeToString(deterministic=True)).hexdigest()[:32]
     return response
@@ -90,6 +91,11 @@ def on_change_setting(config: Config) -> object:
 def output_hosts_setting(config: Config) -> object:
     """Return the member with hosts, valid or not."""
     return _setup(config).get("output_hosts", "")
+
+
+def telemetry_setting(config: Config) -> object:
+    """Return the member about traces, valid or not."""
+    return _setup(config).get("telemetry", {})
 
 
 def retention_setting(config: Config) -> object:

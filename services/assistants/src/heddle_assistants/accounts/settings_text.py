@@ -19,6 +19,7 @@ from heddle_assistants.accounts.resolution import (
     resolved,
     retention_problems,
     servers,
+    telemetry_setting,
 )
 from heddle_assistants.accounts.secret_members import (
     MASK,
@@ -61,7 +62,7 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
 
     Raises:
         InvalidRequestError: There is no such secret, or it would go to another server. Or a
-            price, a host of `output_hosts`, `on_change` or `retention` is wrong.
+            price, a host of `output_hosts`, `on_change`, `telemetry` or `retention` is wrong.
     """
     try:
         _refuse_moves(settings, stored)
@@ -70,6 +71,7 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
         _check_hosts(plain)
         if on_change_setting(plain) not in list(CHANGES):
             raise wrong("is wrong at 'on_change': must be run, ask or never")
+        _check_telemetry(plain)
         _check_retention(plain)
         return json.dumps(sealed(plain, keys, slug))
     except PriceError as error:
@@ -89,6 +91,13 @@ def _check_hosts(config: Config) -> None:
         raise wrong("is wrong at 'output_hosts': must be a text, such as 'example.org'")
     if problems := [problem for _, problem in host_problems(value)]:
         raise wrong(f"is wrong at 'output_hosts': {'; '.join(problems)}")
+
+
+def _check_telemetry(config: Config) -> None:
+    """Refuse a value that is meant to forbid texts in traces and would not."""
+    telemetry = telemetry_setting(config)
+    if not isinstance(telemetry, dict) or not isinstance(telemetry.get("content", True), bool):
+        raise wrong("is wrong at 'telemetry': must be an object whose 'content' is true or false")
 
 
 def _check_retention(config: Config) -> None:

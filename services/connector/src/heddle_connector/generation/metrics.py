@@ -77,6 +77,7 @@ class Inference(msgspec.Struct):
             table.INPUT_TOKENS.add(usage.prompt_tokens, *model)
             table.OUTPUT_TOKENS.add(usage.completion_tokens, *model)
             table.CACHED_TOKENS.add(usage.cached_tokens, *model)
+            table.REASONING_TOKENS.add(usage.reasoning_tokens, *model)
 
     def __enter__(self) -> Self:
         return self

@@ -18,6 +18,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.grants import GrantVerifier
+from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_knowledge.collection.access import (
     Person,
@@ -64,6 +65,7 @@ class Backends:
         forget_files: Called with the id of a deleted collection.
         search_seconds: The time limit of the search of one collection.
         shares: Knows what the imported registry shares.
+        settings: The settings of organisations; None if no service has them.
     """
 
     sources: "Mapping[str, CollectionSource]"
@@ -75,6 +77,7 @@ class Backends:
     forget_files: "Callable[[str], Awaitable[None]]"
     search_seconds: float
     shares: Shares = none_shared
+    settings: "OrganizationSettings | None" = None
 
 
 class CollectionAccess:

@@ -9,6 +9,8 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.contract.limits import MAX_MESSAGE_BYTES
 from heddle_runtime.errors import ResourceExhaustedError, to_status
 from heddle_runtime.identity.call_metadata import Context
+from heddle_runtime.rpc.organization_settings import may_trace_texts
+from heddle_runtime.telemetry import content
 
 from heddle_knowledge.collection.access import Owner, Reader, lender_of
 from heddle_knowledge.collection.types import EMBEDDED, FORMER_ID, Collection
@@ -23,7 +25,7 @@ from heddle_knowledge.service.failures import reason
 from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.service.limits import search_violations
 from heddle_knowledge.service.messages import passage_message
-from heddle_knowledge.service.metrics import describe_search, measured_search
+from heddle_knowledge.service.metrics import count_if_empty, describe_search, measured_search
 from heddle_knowledge.service.requests import choice, search_options
 
 if TYPE_CHECKING:  # loads the engine
@@ -75,10 +77,12 @@ class CollectionSearchCalls(Calls):
             return await self._search_sources(request, reader, reference)
         if collection.backend == EMBEDDED:
             with measured_search(store.engine, reason):
-                return await _search_store(store, collection, request, where)
+                result = await _search_store(store, collection, request, where)
+                await self._describe_texts(reader, request.query, result.passages)
+                return result
         identifier = collection.settings.get(FORMER_ID, collection.name)
         owner = lender_of(collection)
-        return await self._search_source(collection.backend, request, owner, identifier)
+        return await self._search_source(collection.backend, request, reader, owner, identifier)
 
     async def _search_sources(
         self, request: pb.SearchCollectionsRequest, reader: Reader, reference: str
@@ -87,7 +91,9 @@ class CollectionSearchCalls(Calls):
         failure = no_collection(reference)
         for name in self._backends.sources:
             try:
-                return await self._search_source(name, request, reader.owner, reference, missing)
+                return await self._search_source(
+                    name, request, reader, reader.owner, reference, missing
+                )
             except CollectionNotFoundError as error:
                 failure = error
         raise failure
@@ -96,6 +102,7 @@ class CollectionSearchCalls(Calls):
         self,
         backend: str,
         request: pb.SearchCollectionsRequest,
+        reader: Reader,
         owner: Owner,
         identifier: str,
         missing: str = "",
@@ -107,7 +114,23 @@ class CollectionSearchCalls(Calls):
         with measured_search(backend, reason):
             result = await source.search(owner, identifier, request, top_k, missing)
             describe_search(identifier, top_k, result.passages)
+            await self._describe_texts(reader, request.query, result.passages)
+        count_if_empty(backend, result.passages)
         return result
+
+    async def _describe_texts(
+        self, reader: Reader, query: str, passages: Iterable[pb.Passage]
+    ) -> None:
+        """Add the question and what was found to the span of a search, if they may be in it."""
+        owner = reader.owner
+        if not content.is_on() or not await may_trace_texts(
+            self._backends.settings, owner.organization, owner.name
+        ):
+            return
+        documents = [
+            {"id": f"{each.document}#{each.ordinal}", "score": each.similarity} for each in passages
+        ]
+        content.add({"gen_ai.retrieval.query.text": query, "gen_ai.retrieval.documents": documents})
 
 
 def _fitting(results: Iterable[pb.CollectionPassages]) -> Iterator[pb.CollectionPassages]:
@@ -137,6 +160,7 @@ async def _search_store(
         where=where,
         options=search_options(request),
     )
+    count_if_empty(store.engine, passages)
     describe_search(collection.public_id, request.top_k or _DEFAULT_TOP_K, passages)
     return pb.CollectionPassages(
         collection_id=collection.public_id,

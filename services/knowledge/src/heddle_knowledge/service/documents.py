@@ -16,6 +16,7 @@ from heddle_knowledge.completed_changes import completed, uninterrupted
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import ingestion_violations
 from heddle_knowledge.service.messages import document_message, passage_message
+from heddle_knowledge.service.metrics import counted_ingestion
 from heddle_knowledge.service.requests import document_time
 
 _ORDINAL = re.compile(r"[0-9]{1,9}")
@@ -40,9 +41,9 @@ class DocumentCalls(Calls):
             document_time=document_time(request),
         )
         is_saving = False
-        async with aclosing(events):
+        async with aclosing(counted_ingestion(events)) as counted:
             while True:
-                responding = self._next_response(collection, events)
+                responding = self._next_response(collection, counted)
                 response = await (completed(responding, None) if is_saving else responding)
                 if response is None:
                     return

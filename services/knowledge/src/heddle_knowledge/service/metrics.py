@@ -1,13 +1,14 @@
 """Measures searches and ingestions."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from time import perf_counter
 
 from heddle_runtime.errors import error_type
 from heddle_runtime.telemetry import spans
 from heddle_runtime.telemetry.metrics import table
 
+from heddle_knowledge.collection.types import Ingested, IngestProgress
 from heddle_knowledge.errors import KnowledgeError
 
 PAGES = "pages"
@@ -36,6 +37,12 @@ def measured_search(engine: str, reason: Callable[[KnowledgeError], str]) -> Ite
         table.RETRIEVAL.observe(perf_counter() - started, engine, failure)
 
 
+def count_if_empty(engine: str, results: Sequence[object]) -> None:
+    """Count a search that found nothing."""
+    if not results:
+        table.EMPTY_RETRIEVALS.add(1, engine)
+
+
 def describe_search(collection: str, top_k: int, results: Sequence[object]) -> None:
     """Add to the span of a search what was searched, and how much was found."""
     spans.annotate(
@@ -48,5 +55,26 @@ def describe_search(collection: str, top_k: int, results: Sequence[object]) -> N
     )
 
 
+async def counted_ingestion(
+    events: AsyncGenerator[IngestProgress | Ingested],
+) -> AsyncGenerator[IngestProgress | Ingested]:
+    """Yield the events of an ingestion, and count the document by its outcome."""
+    try:
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Ingested):
+                    table.INGESTED_DOCUMENTS.add(1, _outcome(event))
+                yield event
+    except Exception:
+        table.INGESTED_DOCUMENTS.add(1, "failed")
+        raise
+
+
 def _retrieval(engine: str) -> spans.Attributes:
     return {"gen_ai.operation.name": "retrieval", "db.system.name": engine}
+
+
+def _outcome(event: Ingested) -> str:
+    if event.unchanged:
+        return "unchanged"
+    return "replaced" if event.replaced else "new"

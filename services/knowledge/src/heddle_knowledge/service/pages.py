@@ -26,7 +26,7 @@ from heddle_knowledge.service.calls import (
 from heddle_knowledge.service.failures import reason
 from heddle_knowledge.service.filtering import filter_condition
 from heddle_knowledge.service.messages import page_message
-from heddle_knowledge.service.metrics import PAGES, describe_search, measured_search
+from heddle_knowledge.service.metrics import PAGES, count_if_empty, describe_search, measured_search
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.pages.shapes import DrawnPage
@@ -58,6 +58,7 @@ class PageCalls(Calls):
             with measured_search(PAGES, reason):
                 matches = await store.pages.search(collection.id, query, top_k=top_k, where=where)
                 describe_search(collection.public_id, top_k, matches)
+            count_if_empty(PAGES, matches)
             return [
                 page_message(collection, document, it.stored, score=it.score)
                 for document, it in matches

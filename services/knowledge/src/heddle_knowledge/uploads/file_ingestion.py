@@ -13,6 +13,7 @@ from heddle_runtime.storage.failures import storage_problem
 
 from heddle_knowledge.collection.types import IngestProgress
 from heddle_knowledge.errors import KnowledgeError, UnreadableDocumentError
+from heddle_knowledge.service.metrics import counted_ingestion
 from heddle_knowledge.uploads.records import Attachment, Ingestion, now_microseconds
 from heddle_knowledge.uploads.store import Uploads
 from heddle_knowledge.uploads.stores import FileStores
@@ -122,8 +123,8 @@ class FileIngestion:
         )
         ended = attempts  # if this process is stopped in an orderly way
         try:
-            async with aclosing(events):
-                async for event in events:
+            async with aclosing(counted_ingestion(events)) as counted:
+                async for event in counted:
                     if isinstance(event, IngestProgress):
                         self._report(attachment, event)
                     if event == _READING:

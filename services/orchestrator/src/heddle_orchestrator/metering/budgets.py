@@ -2,6 +2,7 @@
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.errors import QUOTA_SPENT, QuotaExceededError
+from heddle_runtime.telemetry.metrics import table
 
 from heddle_orchestrator.metering.meter import Meter
 
@@ -31,6 +32,7 @@ class Budget:
         """
         uncounted = self._counter.counted.minus(self._baseline)
         if uncounted.cost(self._price) >= self._left:
+            table.QUOTA_REFUSALS.add(1, "spent")
             raise QuotaExceededError(self._problem or QUOTA_SPENT)
 
 

@@ -7,9 +7,10 @@ from google.protobuf.duration_pb2 import Duration
 from heddle.connector.v1 import connector_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceAsyncStub
-from heddle_runtime.errors import ResourceExhaustedError
+from heddle_runtime.errors import QuotaExceededError, ResourceExhaustedError
 from heddle_runtime.identity.call_metadata import Context, remaining
 from heddle_runtime.identity.service_credentials import ServiceCredentials
+from heddle_runtime.telemetry.metrics import table
 
 from heddle_orchestrator.metering.flushing import Flusher
 
@@ -48,7 +49,14 @@ class Reserver:
             completion_tokens=max(0, generation.options.max_tokens) or self.completion_tokens,
             lifetime=Duration(seconds=int(seconds)),
         )
-        await self._reserve(request, context)
+        try:
+            await self._reserve(request, context)
+        except QuotaExceededError:
+            table.QUOTA_REFUSALS.add(1, "spent")
+            raise
+        except ResourceExhaustedError:
+            table.QUOTA_REFUSALS.add(1, "reserved")
+            raise
         return request.reservation_id
 
     async def _reserve(self, request: pb.ReserveUsageRequest, context: Context) -> None:

@@ -8,6 +8,8 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
 
+from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.redaction import register_values
@@ -92,6 +94,30 @@ class OrganizationSettings:
         known = _Known(await self._credentials.call(self._accounts.ResolveSettings, request))
         register_values(_secrets(known.settings), known)
         return known
+
+
+async def may_trace_texts(settings: OrganizationSettings | None, slug: str, owner: str) -> bool:
+    """Return whether the texts of the current request may be in its spans.
+
+    The organisations of the assistant and of the caller can forbid it. If they cannot be asked,
+    it is forbidden.
+
+    Args:
+        settings: The settings of organisations; None if no service has them.
+        slug: Names the organisation of the assistant.
+        owner: Of the assistant.
+    """
+    if settings is None:
+        return True
+    own = caller().identity.organization
+    owners = {(slug, owner), (own, "")} if own else {(slug, owner)}
+    try:
+        for name, user in owners:
+            if (await settings.of(name, user)).traces_without_content:
+                return False
+    except HeddleError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)

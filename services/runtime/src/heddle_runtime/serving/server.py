@@ -27,6 +27,7 @@ from heddle_runtime.rpc.in_process import InProcessChannel
 from heddle_runtime.rpc.multiplex.server import MultiplexServicer, add_multiplexing
 from heddle_runtime.serving import unix_sockets
 from heddle_runtime.serving.background import in_background
+from heddle_runtime.serving.loop_watch import watched_loop
 from heddle_runtime.serving.readiness import CHECK_SECONDS, HealthServicer, Readiness
 from heddle_runtime.serving.reflection import enable_reflection
 from heddle_runtime.settings.addresses import is_local
@@ -184,7 +185,7 @@ def run(app: App, settings: ServiceSettings, service: str) -> None:
     logs.configure(service, settings.log_level)
 
     async def main() -> None:
-        with serving_metrics(settings, service), exporting(service):
+        with serving_metrics(settings, service), exporting(service, settings):
             async with running(app, settings):
                 await stopped(settings)
 
@@ -195,9 +196,14 @@ def start(main: Coroutine[Any, Any, None]) -> None:
     """Run the main coroutine of a process. A wrong address or file ends it with one sentence."""
     create_private_files()
     try:
-        uvloop.run(main)
+        uvloop.run(_watched(main))
     except (OSError, ValueError, HeddleError) as error:
         logs.cannot_start("heddle", [{"problem": str(error)}])
+
+
+async def _watched(main: Coroutine[Any, Any, None]) -> None:
+    async with watched_loop():
+        await main
 
 
 def settle() -> None:

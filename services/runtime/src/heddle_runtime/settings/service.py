@@ -28,6 +28,7 @@ from heddle_runtime.settings.secret_files import (
     variables,
 )
 from heddle_runtime.telemetry import log_fields, logs
+from heddle_runtime.telemetry.export import SpanSettings
 from heddle_runtime.telemetry.metrics.endpoint import MetricsSettings
 
 MIN_SECRET_CHARACTERS = 32
@@ -43,7 +44,7 @@ LogLevel = Annotated[str, AfterValidator(_known_level)]
 """The type of a setting that holds the lowest logged level."""
 
 
-class ServiceSettings(TlsSettings, MetricsSettings):
+class ServiceSettings(TlsSettings, MetricsSettings, SpanSettings):
     """Base of each service's settings; reads `HEDDLE_<SERVICE>_*` environment variables."""
 
     model_config = SettingsConfigDict(

@@ -14,7 +14,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from heddle_runtime.redaction import register_values
-from heddle_runtime.telemetry import spans
+from heddle_runtime.telemetry import content, spans
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -28,12 +28,24 @@ _SCHEMA = "https://opentelemetry.io/schemas/1.41.0"
 _DRAWS = random.Random()  # noqa: S311 - not a secret
 
 
-class TracesSettings(BaseSettings):
-    """Settings: which requests are traced."""
+class SpanSettings(BaseSettings):
+    """Settings: what spans contain."""
 
     model_config = SettingsConfigDict(
         env_ignore_empty=True, extra="ignore", frozen=True, populate_by_name=True
     )
+
+    traces_content: bool = Field(
+        default=False,
+        validation_alias="HEDDLE_TRACES_CONTENT",
+        description="Whether spans contain prompts, answers, arguments and results of tools, "
+        "questions and ids of passages, without secrets and e-mail addresses. Set it for all "
+        "services. An organisation can forbid it (telemetry: {content: false} in its settings).",
+    )
+
+
+class TracesSettings(SpanSettings):
+    """Settings: which requests are traced."""
 
     traces_sample: float = Field(
         default=0.01,
@@ -44,44 +56,59 @@ class TracesSettings(BaseSettings):
         "collector (OTEL_EXPORTER_OTLP_ENDPOINT). The gateway draws them. A traced request costs "
         "up to three times as much.",
     )
+    traces_users: bool = Field(
+        default=False,
+        validation_alias="HEDDLE_TRACES_USERS",
+        description="Whether the span of a request has the pseudonym of the caller (user.id), "
+        "tags with the organisation and the assistant, and the conversation (session.id).",
+    )
 
 
 @contextmanager
-def exporting(service: str) -> Iterator[None]:
+def exporting(service: str, settings: SpanSettings) -> Iterator[None]:
     """Export spans until the block is left, if the environment names a collector."""
     if not any(os.environ.get(name) for name in _ENDPOINTS):
         yield
         return
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - only if traces are on
-    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - as above
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - as above
-    from opentelemetry.sdk.trace.sampling import ALWAYS_ON  # noqa: PLC0415 - as above
+    from opentelemetry.sdk.trace import SpanLimits, TracerProvider  # noqa: PLC0415 - as above
 
-    from heddle_runtime.telemetry.trace_ids import RequestIdGenerator  # noqa: PLC0415 - as above
+    from heddle_runtime.telemetry.span_processing import (  # noqa: PLC0415 - as above
+        CountedProcessor,
+        RequestIdGenerator,
+        RequestLimit,
+    )
 
     name = os.environ.get("OTEL_SERVICE_NAME") or f"heddle-{service}"
     resource = Resource.create(
         {"service.name": name, "service.version": version("heddle-runtime")}, _SCHEMA
     )
     provider = TracerProvider(
-        sampler=ALWAYS_ON,  # the gateway selects the requests
+        sampler=RequestLimit(),
         resource=resource,
         shutdown_on_exit=False,
         id_generator=RequestIdGenerator(),
+        # `spans` shortens all values but those of `content`.
+        span_limits=SpanLimits(
+            max_attributes=64, max_events=32, max_attribute_length=content.MAX_BYTES
+        ),
     )
     register_values(_secrets(), provider)
-    provider.add_span_processor(BatchSpanProcessor(_exporter()))
+    processor = CountedProcessor(_exporter())
+    provider.add_span_processor(processor)
     spans.use(provider.get_tracer("heddle", version("heddle-runtime"), schema_url=_SCHEMA))
+    content.switch(on=settings.traces_content)
     try:
         yield
     finally:
         spans.use(None)
+        content.switch(on=False)
         # The SDK waits for up to 30 seconds for a collector that does not answer.
         ending = Thread(target=provider.shutdown, name="last-export", daemon=True)
         ending.start()
         ending.join(_SHUTDOWN_SECONDS)
         if ending.is_alive():
-            log.warning("the collector does not answer")
+            log.warning("the collector does not answer", lost_spans=processor.waiting)
 
 
 def draw(share: float) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from heddle_runtime.errors import error_type
 from heddle_runtime.identity import call_metadata
-from heddle_runtime.identity.call_metadata import CALLER, NO_CALLER
+from heddle_runtime.identity.call_metadata import CALLER, NO_CALLER, caller
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -72,6 +72,12 @@ def current_span_id(traceparent: str) -> str:
     if tracer is None or not traceparent.endswith(SAMPLED):
         return ""
     return trace_of_calls(traceparent)[_SPAN_ID]
+
+
+def exemplar() -> dict[str, str]:
+    """Return the ids by which metrics refer to the current span of a drawn request."""
+    _, trace_id, span_id, _ = trace_of_calls(caller().traceparent).split("-")
+    return {"trace_id": trace_id, "span_id": span_id}
 
 
 def _traceparent(current: "Span") -> str:

@@ -6,6 +6,10 @@ takes a lock and checks its arguments for each value. A dictionary has the limit
 
 from typing import TYPE_CHECKING, Any
 
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.callers import home
+from heddle_runtime.telemetry import spans
+
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
@@ -14,6 +18,7 @@ MAX_CHILDREN = 2_000
 OTHER = "_other"
 """The value of all labels for the combinations beyond."""
 Labels = tuple[str | int, ...]
+ORGANIZATION = "heddle_organization"
 
 
 class _Metric:
@@ -26,12 +31,13 @@ class _Metric:
         """The library's objects by the values of the labels; None: nothing is recorded."""
         self._metric: Any = None
 
-    def switch_on(self, registry: "CollectorRegistry") -> None:
+    def switch_on(self, registry: "CollectorRegistry", *more_labels: str) -> None:
         """Record values from now on."""
         import prometheus_client  # noqa: PLC0415 - only if metrics are on
 
         kind = getattr(prometheus_client, type(self).__name__)
-        self._metric = kind(self.name, self._help, self._labels, registry=registry, **self._options)
+        labels = (*self._labels, *more_labels)
+        self._metric = kind(self.name, self._help, labels, registry=registry, **self._options)
         self.children = {}
 
     def switch_off(self) -> None:
@@ -48,16 +54,20 @@ class Histogram(_Metric):
     """A histogram."""
 
     def observe(self, value: float, *labels: str | int) -> None:
-        """Record a value."""
+        """Record a value; in a request that is traced, with its span as the exemplar."""
         children = self.children
         if children is None:
             return
         child = children.get(labels) or self._child(children, labels)
-        child.observe(value)
+        traced = spans.tracer is not None and spans.is_drawn()
+        child.observe(value, spans.exemplar() if traced else None)
 
 
 class Counter(_Metric):
     """A counter."""
+
+    by_organization = False
+    """Whether the organisation of the caller is one more label."""
 
     def add(self, amount: float, *labels: str | int) -> None:
         """Add to the counter. It also appears in a scrape if nothing is added to it.
@@ -67,6 +77,8 @@ class Counter(_Metric):
         children = self.children
         if children is None:
             return
+        if self.by_organization:
+            labels = (*labels, home(caller().identity))
         child = children.get(labels) or self._child(children, labels)
         if amount > 0:
             child.inc(amount)

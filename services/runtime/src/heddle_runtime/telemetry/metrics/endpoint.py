@@ -27,6 +27,12 @@ class MetricsSettings(BaseSettings):
         "127.0.0.1:9464; empty: it records none. Each process needs an address of its own. There "
         "is no authentication: let only Prometheus reach it.",
     )
+    metrics_by_organization: bool = Field(
+        default=False,
+        validation_alias="HEDDLE_METRICS_BY_ORGANIZATION",
+        description="Whether the counters of tokens name the organisation of the caller. Everyone "
+        "who reads the metrics then sees the organisations and their usage.",
+    )
 
     @field_validator("metrics_listen")
     @classmethod
@@ -62,7 +68,7 @@ def serving_metrics(settings: MetricsSettings, service: str) -> Generator[str]:
     except OSError as error:
         message = f"Cannot listen on {settings.metrics_listen} (HEDDLE_METRICS_LISTEN): {error}"
         raise OSError(message) from error
-    table.switch_on(registry)
+    table.switch_on(registry, by_organization=settings.metrics_by_organization)
     address = f"{host}:{server.server_port}"
     log.info("serving metrics", address=address)
     try:

@@ -1,5 +1,7 @@
-"""Values that are read when they are scraped: calls in progress, limits, a lag, the version."""
+"""Values that are read when they are scraped: calls in progress, limits, lags, the version."""
 
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -8,6 +10,8 @@ from weakref import WeakSet
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import GaugeMetricFamily
+
+_LAG_SECONDS = 30.0
 
 
 class Limited(Protocol):
@@ -26,12 +30,18 @@ class Limited(Protocol):
 
 
 _LIMITED: "WeakSet[Limited]" = WeakSet()
+_lags: deque[tuple[float, float]] = deque(maxlen=256)
 _usage_lag: Callable[[], float] | None = None
 
 
 def add_limited(limited: Limited) -> None:
     """Report the calls of an object as long as it exists."""
     _LIMITED.add(limited)
+
+
+def add_loop_lag(seconds: float) -> None:
+    """Report how late the event loop ran a timer."""
+    _lags.append((time.monotonic(), max(0.0, seconds)))
 
 
 @contextmanager
@@ -65,6 +75,13 @@ class Gauges:
                 same = [each for each in limited if each.transport == transport]
                 family.add_metric([transport], sum(map(value, same)))
             yield family
+        now = time.monotonic()
+        lag = max((lag for at, lag in tuple(_lags) if now - at < _LAG_SECONDS), default=0.0)
+        yield GaugeMetricFamily(
+            "heddle_event_loop_lag_seconds",
+            "The longest delay of a timer of the event loop within the last 30 seconds.",
+            value=lag,
+        )
         if _usage_lag is not None:
             yield GaugeMetricFamily(
                 "heddle_usage_recorded_lag_seconds",

@@ -3,7 +3,8 @@
 The names are those of OpenTelemetry's semantic conventions, as Prometheus writes them: HTTP and RPC
 of version 1.45, `gen_ai` of the conventions for generative AI 0.1.0, which may still change.
 
-No label names an organisation, an assistant, a user or a collection.
+No label names an organisation, an assistant, a user or a collection, except in counters that an
+operator asks for.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from heddle_runtime.errors import error_type
-from heddle_runtime.telemetry.metrics.children import Counter, Histogram
+from heddle_runtime.telemetry.metrics.children import ORGANIZATION, Counter, Histogram
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -80,23 +81,60 @@ CACHED_TOKENS = Counter(
     "Tokens of prompts that providers read from their caches.",
     *_MODEL,
 )
+REASONING_TOKENS = Counter(
+    "gen_ai_client_inference_usage_reasoning_output_tokens",
+    "Tokens of answers that are reasoning.",
+    *_MODEL,
+)
+EMPTY_RETRIEVALS = Counter(
+    "heddle_retrieval_empty", "Searches in one collection that found nothing.", "heddle_engine"
+)
 DECISIONS = Counter(
     "heddle_agent_decisions",
     "Decisions of the routing agent, by who decided and whether a router's choice was rejected.",
     *("heddle_decider", "heddle_rejected"),
+)
+CANCELLED_STREAMS = Counter(
+    "heddle_streams_cancelled",
+    "Responses of the gateway that ended before they were complete: `client_gone`, `stopping`.",
+    "reason",
+)
+QUOTA_REFUSALS = Counter(
+    "heddle_quota_refusals",
+    "Answers that were refused: `spent`, or `reserved` by other answers that are being generated.",
+    "reason",
 )
 PROVIDER_RETRIES = Counter(
     "heddle_provider_retries",
     "Requests to providers that were repeated: `stale_connection`, `no_connection`, `overloaded`.",
     "reason",
 )
+INGESTED_DOCUMENTS = Counter(
+    "heddle_ingest_documents",
+    "Documents that were ingested: `new`, `replaced`, `unchanged`, `failed`.",
+    "outcome",
+)
+DROPPED_SPANS = Counter(
+    "heddle_telemetry_dropped",
+    "Spans that no collector received: `queue_full`, `not_exported`, `too_many`.",
+    "reason",
+)
+_TOKENS = (INPUT_TOKENS, OUTPUT_TOKENS, CACHED_TOKENS, REASONING_TOKENS)
 METRICS = tuple(each for each in vars().values() if isinstance(each, Counter | Histogram))
 
 
-def switch_on(registry: "CollectorRegistry") -> None:
-    """Record all metrics from now on, which `registry` renders."""
+def switch_on(registry: "CollectorRegistry", *, by_organization: bool) -> None:
+    """Record all metrics from now on.
+
+    Args:
+        registry: Renders them.
+        by_organization: Whether the counters of tokens name the organisation.
+    """
+    for counter in _TOKENS:
+        counter.by_organization = by_organization
     for metric in METRICS:
-        metric.switch_on(registry)
+        is_named = by_organization and metric in _TOKENS
+        metric.switch_on(registry, *((ORGANIZATION,) if is_named else ()))
 
 
 def switch_off() -> None:
