@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from heddle_runtime.storage.database import upgrading
 from heddle_runtime.storage.database.engine import Database, open_database
 from heddle_runtime.storage.database.failures import UnusableDatabaseError
 from heddle_runtime.storage.database.schema import Schema
-from heddle_runtime.storage.database.upgrading import upgrade
+from heddle_runtime.storage.database.upgrading import current_revision, downgrade, upgrade
 from runtime.examples import mostly_on
 from sqlalchemy import Connection, inspect, text
 
@@ -32,6 +33,11 @@ oldest_compatible = "0001"
 
 def upgrade():
     op.add_column("organizations", sa.Column("colour", sa.Text, server_default="red"))
+{downgrade}"""
+DOWNGRADE = """
+
+def downgrade():
+    op.drop_column("organizations", "colour")
 """
 
 
@@ -67,18 +73,24 @@ async def test_processes_that_start_at_once_upgrade_once(empty_database_url: str
 
 
 @pytest.fixture
-def later(tmp_path: Path) -> Schema:
-    """The tables with a later revision than those of this version."""
+def later(tmp_path: Path) -> Callable[[str], Schema]:
+    """Returns the tables with a later revision than those of this version."""
     revisions = Path(shutil.copytree(SCHEMA.revisions, tmp_path / "revisions"))
-    (revisions / "r0002_later.py").write_text(LATER)
-    return replace(SCHEMA, revisions=revisions)
+
+    def add(downgrade_function: str = "") -> Schema:
+        text_of_revision = LATER.format(downgrade=downgrade_function)
+        (revisions / "r0002_later.py").write_text(text_of_revision)
+        return replace(SCHEMA, revisions=revisions)
+
+    return add
 
 
 async def test_a_later_revision_changes_the_tables_of_an_earlier_release(
-    database: Database, later: Schema
+    database: Database, later: Callable[[str], Schema]
 ) -> None:
     await add_organization(database)
-    await upgrade(database, later)
+    schema = later("")
+    await upgrade(database, schema)
     async with database.reading() as connection:
         query = text("SELECT slug, colour FROM organizations")
         assert (await connection.execute(query)).one() == ("uni", "red")
@@ -106,13 +118,40 @@ async def test_a_newer_database_that_works_with_this_version_is_served(database:
         await connection.execute(text("UPDATE alembic_version SET version_num = '9000'"))
         await connection.execute(text("UPDATE schema_compatibility SET oldest_revision = '0001'"))
     await upgrade(database, SCHEMA)
+    assert await current_revision(database) == "9000"
+
+
+async def test_a_revision_is_taken_back_and_comes_again(
+    database: Database, later: Callable[[str], Schema]
+) -> None:
+    await add_organization(database)
+    schema = later(DOWNGRADE)
+    await upgrade(database, schema)
+    await downgrade(database, schema, NOW)
+    assert await current_revision(database) == NOW
+    await upgrade(database, schema)
     async with database.reading() as connection:
-        assert await connection.scalar(text("SELECT version_num FROM alembic_version")) == "9000"
+        assert await connection.scalar(text("SELECT slug FROM organizations")) == "uni"
+        oldest = await connection.scalar(text("SELECT oldest_revision FROM schema_compatibility"))
+    assert oldest == NOW
+
+
+async def test_a_revision_that_would_lose_data_is_not_taken_back(
+    database: Database, later: Callable[[str], Schema]
+) -> None:
+    schema = later("")
+    await upgrade(database, schema)
+    message = "Revision '0002' .*restore the backup from before the upgrade"
+    with pytest.raises(UnusableDatabaseError, match=message):
+        await downgrade(database, schema, NOW)
+    assert await current_revision(database) == "0002"
+    with pytest.raises(UnusableDatabaseError, match="no earlier revision '0003'"):
+        await downgrade(database, schema, "0003")
 
 
 def test_a_revision_says_which_version_works_with_it_and_only_adds() -> None:
     for path in sorted(SCHEMA.revisions.glob("r*.py")):
-        upgrading_part = path.read_text()
+        upgrading_part = path.read_text().partition("def downgrade")[0]
         operations = set(re.findall(r"op\.(\w+)", upgrading_part))
         adds_only = operations <= {"add_column", "create_index", "create_table"}
         number = path.name[1:5]

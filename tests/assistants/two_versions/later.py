@@ -13,6 +13,8 @@ REVISION = f"""
 import sqlalchemy as sa
 from alembic import op
 
+from heddle_runtime.storage.database.failures import UnusableDatabaseError
+
 revision = "{LATER}"
 down_revision = "{NOW}"
 oldest_compatible = "{NOW}"
@@ -20,7 +22,14 @@ oldest_compatible = "{NOW}"
 
 def upgrade():
     op.add_column("organizations", sa.Column("colour", sa.Text, server_default=""))
-"""
+
+
+def downgrade():
+    query = "SELECT count(*) FROM organizations WHERE colour != ''"
+    if op.get_bind().scalar(sa.text(query)):
+        raise UnusableDatabaseError("organisations got colours since the upgrade")
+    op.drop_column("organizations", "colour")
+"""  # noqa: S608 - a constant
 
 
 def install(folder: Path) -> str:

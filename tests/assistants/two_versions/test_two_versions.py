@@ -1,6 +1,9 @@
-"""Two versions of the assistants service on one PostgreSQL: an upgrade while both serve."""
+"""Two versions of the assistants service on one PostgreSQL: upgrade, downgrade, refusals."""
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +12,7 @@ import pytest
 from assistants.audit.reading import events, faults
 from assistants.postgres import Postgres
 from assistants.replicas import Replica, replica
-from assistants.serving import ADA
+from assistants.serving import ADA, SECRET
 from assistants.two_versions.later import LATER, NOW, install
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.storage.database.engine import open_database
@@ -24,9 +27,21 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> str:
     return install(tmp_path_factory.mktemp("later"))
 
 
-async def revision_of(url: str) -> str:
-    async with open_database(url) as database, database.reading() as connection:
-        return str(await connection.scalar(text("SELECT version_num FROM alembic_version")))
+def ran(module: str, url: str, *arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a module to its end."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": path,
+        "HEDDLE_IDENTITY_SECRET": SECRET,
+        "HEDDLE_ASSISTANTS_DATABASE": url,
+        "HEDDLE_ASSISTANTS_KEY_PEPPER": SECRET,
+        "HEDDLE_ASSISTANTS_ENCRYPTION_KEY": SECRET,
+        "HEDDLE_ASSISTANTS_LISTEN": "127.0.0.1:0",
+    }
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.run(  # noqa: S603 - our own module
+        command, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 async def create(it: Replica, name: str) -> str:
@@ -64,14 +79,18 @@ async def test_both_versions_serve_during_an_upgrade(
 ) -> None:
     with postgres_server.database() as url:
         async with replica(url, tmp_path / "earlier.log") as old:
-            assert await revision_of(url) == NOW
+            assert ran("heddle_assistants.schema", url).stdout == (
+                f"The tables are at revision {NOW}.\n"
+            )
             first = await create(old, "first")
             async with (
                 calling(old) as numbers,
                 replica(url, tmp_path / "newer.log", PYTHONPATH=later) as new,
             ):
                 before = len(numbers)
-                assert await revision_of(url) == LATER
+                assert ran("heddle_assistants.schema", url).stdout == (
+                    f"The tables are at revision {LATER}.\n"
+                )
                 second = await create(new, "second")
                 assert await name_of(old, second) == "second"
                 assert await name_of(new, first) == "first"
@@ -85,3 +104,29 @@ async def test_both_versions_serve_during_an_upgrade(
         async with replica(url, tmp_path / "restarted.log") as old:
             assert await name_of(old, second) == "second"
         assert "works with this one" in (tmp_path / "restarted.log").read_text()
+
+        taken_back = ran("heddle_assistants.schema", url, "downgrade", NOW, path=later)
+        assert taken_back.returncode == 0, taken_back.stderr
+        async with replica(url, tmp_path / "again.log") as old:
+            for number, name in ((first, "first"), (second, "second"), (third, "third")):
+                assert await name_of(old, number) == name
+            assert await faults(old) == []
+
+
+async def test_a_downgrade_that_would_lose_something_names_the_backup(
+    postgres_server: Postgres, later: str, tmp_path: Path
+) -> None:
+    with postgres_server.database() as url:
+        async with replica(url, tmp_path / "earlier.log") as old:
+            await create(old, "tutor")
+        async with replica(url, tmp_path / "newer.log", PYTHONPATH=later):
+            pass
+        async with open_database(url) as database, database.writing() as connection:
+            await connection.execute(text("UPDATE organizations SET colour = 'red'"))
+        refused = ran("heddle_assistants.schema", url, "downgrade", NOW, path=later)
+        assert refused.returncode == 1
+        assert "organisations got colours since the upgrade" in refused.stderr
+        assert "restore the backup from before the upgrade" in refused.stderr
+        assert ran("heddle_assistants.schema", url).stdout == (
+            f"The tables are at revision {LATER}.\n"
+        )

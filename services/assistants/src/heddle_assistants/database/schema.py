@@ -490,4 +490,6 @@ audit_recorders = Table(
 )
 """The services that recorded events, and the number of the last event of each."""
 
-SCHEMA = Schema(metadata, Path(__file__).with_name("revisions") / "versions")
+SCHEMA = Schema(
+    metadata, Path(__file__).with_name("revisions") / "versions", "heddle_assistants.schema"
+)

@@ -36,6 +36,8 @@ class Schema:
     """As `new_metadata` returns it, with the tables that a new database gets."""
     revisions: Path
     """The folder of Alembic's revisions."""
+    module: str = ""
+    """The Python module that downgrades the tables, if there is one."""
 
     @property
     def compatibility(self) -> Table:

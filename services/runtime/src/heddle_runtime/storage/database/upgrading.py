@@ -1,4 +1,4 @@
-"""Upgrades the tables to this version before the service starts."""
+"""Upgrades the tables to this version before the service starts, and downgrades them."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ import structlog
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, delete, func, insert, inspect, select, text
 
 from heddle_runtime.errors import UnavailableError
@@ -46,6 +46,14 @@ async def upgrade(database: Database, schema: Schema) -> None:
             return
 
 
+async def current_revision(database: Database) -> str:
+    """Return the revision of the tables; empty if there are none."""
+    async with database.reading() as connection:
+        return await connection.run_sync(
+            lambda it: ", ".join(MigrationContext.configure(it).get_current_heads())
+        )
+
+
 def _locked(connection: Connection, schema: Schema) -> tuple[Config, ScriptDirectory]:
     """Exclude other processes until the transaction ends, and return the revisions."""
     # On SQLite the transaction itself is the lock.
@@ -69,6 +77,44 @@ def _upgrade(connection: Connection, name: str, schema: Schema) -> None:
         schema.metadata.create_all(connection)
         command.stamp(config, "head")
     _note_compatibility(connection, schema, known)
+
+
+async def downgrade(database: Database, schema: Schema, revision: str) -> None:
+    """Downgrade the tables to an earlier version.
+
+    Raises:
+        UnusableDatabaseError: That would lose data, or there is no such revision. Nothing changed.
+    """
+    async with database.writing() as connection:
+        await connection.run_sync(_downgrade, database.name, schema, revision)
+
+
+def _downgrade(connection: Connection, name: str, schema: Schema, revision: str) -> None:
+    config, known = _locked(connection, schema)
+    heads = MigrationContext.configure(connection).get_current_heads()
+    earlier = [each.revision for each in known.iterate_revisions(heads, "base")]
+    if revision not in earlier:
+        raise UnusableDatabaseError(
+            f"The database {name} is at revision {', '.join(heads)!r}. It has no earlier revision "
+            f"{revision!r}."
+        )
+    for each in known.iterate_revisions(heads, revision):
+        try:
+            _take_back(config, each)
+        except UnusableDatabaseError as error:
+            raise UnusableDatabaseError(
+                f"Revision {each.revision!r} of the database {name} cannot be taken back: {error}. "
+                "Nothing was changed. To return to the earlier version, restore the backup from "
+                "before the upgrade."
+            ) from error
+    if inspect(connection).has_table(schema.compatibility.name):
+        _note_compatibility(connection, schema, known)
+
+
+def _take_back(config: Config, revision: Script) -> None:
+    if not hasattr(revision.module, "downgrade"):
+        raise UnusableDatabaseError("that would delete what has been stored since")
+    command.downgrade(config, str(revision.down_revision))
 
 
 def _note_compatibility(connection: Connection, schema: Schema, known: ScriptDirectory) -> None:
@@ -111,10 +157,12 @@ def _refuse_strangers(
 ) -> None:
     revisions = {revision.revision for revision in known.walk_revisions()}
     for revision in set(heads) - revisions:
+        module = schema.module
+        hint = f"take the revision back with its `python -m {module} downgrade`, " if module else ""
         raise UnusableDatabaseError(
             f"The database {name} is of a newer Heddle: it is at revision {revision!r}, and this "
-            f"one knows none after {known.get_current_head()!r}. Start the newer Heddle, or "
-            "restore the backup from before the upgrade."
+            f"one knows none after {known.get_current_head()!r}. Start the newer Heddle, "
+            f"{hint}or restore the backup from before the upgrade."
         )
     taken = sorted(schema.metadata.tables.keys() & set(inspect(connection).get_table_names()))
     if taken and not heads:
