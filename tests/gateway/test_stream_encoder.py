@@ -122,11 +122,11 @@ def test_progress_ends_before_the_first_token_or_call() -> None:
         status("heddle.run", "used simple_rag", done=True),
     ]
     call = RunEvent(tool_call=ToolCall(id="c", name="f", arguments_json="{}"))
-    sent = (
-        StreamEncoder("c", 1, "m", "openwebui", "r1", usage=False).encode([STARTED, call]).decode()
-    )
-    progress, end, calls = map(sent.index, ('"done":false', '"done":true', "_call"))
-    assert progress < end < calls
+    for legacy in (False, True):
+        encoder = StreamEncoder("c", 1, "m", "openwebui", "r1", usage=False, legacy=legacy)
+        sent = encoder.encode([STARTED, call]).decode()
+        progress, end, calls = map(sent.index, ('"done":false', '"done":true', "_call"))
+        assert progress < end < calls
 
 
 def test_progress_without_tools_leaves_no_line() -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from typing import Any
 
 import pytest
 from heddle.chat.v1 import chat_pb2
@@ -239,9 +240,34 @@ def test_what_a_provider_put_into_a_call_is_kept_as_it_was_written() -> None:
     assert second.extra_json == '{"type":"builtin_function"}'
 
 
-@pytest.mark.parametrize("name", ["functions", "function_call"])
-def test_functions_in_the_older_form_are_refused_by_name(name: str) -> None:
-    assert refused(messages=HI, **{name: [{"name": "f"}]})[0] == name
+def test_the_old_way_of_calling_functions_still_reads() -> None:
+    messages = [
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "function", "name": "f", "content": "42"},
+    ]
+    choice = {"name": "f"}
+    chat = ordered(messages=messages, functions=[{"name": "f"}], function_call=choice)
+    run = chat.run
+    assert chat.legacy
+    assert run.messages[0].tool_calls[0].id == run.messages[1].tool_call_id == "f"
+    assert [function.name for function in run.functions] == ["f"]
+    assert json.loads(run.options.extra_json) == {
+        "tool_choice": {"type": "function", "function": {"name": "f"}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("members", "place"),
+    [
+        ({"function_call": "auto"}, "function_call"),
+        ({"functions": [{"name": "f"}], "function_call": {"name": "g"}}, "function_call.name"),
+        ({"functions": [{"name": "f"}, {"name": "f"}]}, "functions[1].name"),
+        ({"functions": [{"name": "f"}], "tools": [{"function": {"name": "g"}}]}, "tools"),
+        ({"functions": [{"name": "f"}], "function_call": "required"}, "function_call"),
+    ],
+)
+def test_functions_in_the_older_form_are_refused_by_name(members: Any, place: str) -> None:
+    assert refused(messages=HI, **members)[0] == place
 
 
 def test_functions_are_declared_with_their_schema_as_it_was_written() -> None:

@@ -245,6 +245,45 @@ async def test_an_organisation_without_a_provider_is_refused(heddle: Heddle, sch
         assert "Web search is not set up here." in json.dumps(answer.failures)
 
 
+@pytest.mark.parametrize("choice", [None, "auto", {"name": "look_up"}])
+async def test_a_call_of_a_legacy_function_is_returned_in_the_older_form(
+    heddle: Heddle, choice: Any
+) -> None:
+    members = {"functions": [LOOK_UP]} | ({"function_call": choice} if choice else {})
+    for answer in await heddle.answers("lamb_assistant.3", **members):
+        call = {"name": "look_up", "arguments": '{"term": "shed"}'}
+        assert answer.message.get("function_call") == call, answer
+        assert "tool_calls" not in answer.message
+        assert answer.finish == "function_call"
+    chosen = {"type": "function", "function": choice} if isinstance(choice, dict) else choice
+    assert heddle.upstream.bodies[-1].get("tool_choice") in (chosen, None if chosen else "auto")
+
+
+async def test_the_result_of_a_legacy_function_reaches_the_model(heddle: Heddle) -> None:
+    messages = [
+        {"role": "user", "content": QUESTION},
+        {"role": "assistant", "content": None, "function_call": {"name": "look_up"}},
+        {"role": "function", "name": "look_up", "content": "A gap."},
+    ]
+    for answer in await heddle.answers("lamb_assistant.3", messages=messages, functions=[LOOK_UP]):
+        assert (answer.text, answer.finish) == ("Yes.", "stop")
+    assert "A gap." in json.dumps(heddle.upstream.bodies[-1]["messages"])
+
+
+async def test_a_second_call_of_a_legacy_function_is_reported(heddle: Heddle) -> None:
+    messages = [{"role": "user", "content": "Look it up twice."}]
+    for answer in await heddle.answers("lamb_assistant.3", messages=messages, functions=[LOOK_UP]):
+        assert answer.message["function_call"]["arguments"] == '{"term": "shed"}'
+        assert "has room for the first only" in answer.failures[0]
+
+
+async def test_a_mixture_of_both_forms_of_functions_is_refused(heddle: Heddle) -> None:
+    tools = [{"type": "function", "function": LOOK_UP}]
+    for answer in await heddle.answers("lamb_assistant.3", functions=[LOOK_UP], tools=tools):
+        assert (answer.status, answer.error["param"]) == (400, "tools")
+        assert "use tools and tool_choice only" in answer.error["message"]
+
+
 def with_file(identifier: str) -> list[dict[str, Any]]:
     part = {"type": "file", "file": {"file_id": identifier}}
     return [{"role": "user", "content": [{"type": "text", "text": QUESTION}, part]}]

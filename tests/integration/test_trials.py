@@ -44,10 +44,14 @@ def judging(rubric: str, **members: Any) -> dict[str, Any]:
     return unsaved(tools=[tool], prompt_template="{user_input} {rubric}", **members)
 
 
-async def attempt(heddle: Tenants, person: Identity, assistant: Any, **more: Any) -> httpx.Response:
+async def attempt(
+    heddle: Tenants, person: Identity, assistant: Any, headers: Any = None, **more: Any
+) -> httpx.Response:
     authorization = {"authorization": f"Bearer {heddle.keys[person]}"}
     body = {"assistant": assistant, "messages": QUESTION, **more}
-    return await heddle.client.post("/assistants/try", json=body, headers=authorization)
+    return await heddle.client.post(
+        "/assistants/try", json=body, headers={**authorization, **(headers or {})}
+    )
 
 
 def chunks(response: httpx.Response) -> list[dict[str, Any]]:
@@ -132,22 +136,23 @@ async def test_tools_run_with_the_rights_of_the_caller(heddle: Tenants, rubric: 
 async def test_a_trace_has_the_texts_of_the_trial(
     heddle: Tenants, rubric: str, *, stream: bool
 ) -> None:
-    trace = trace_of(
-        await attempt(heddle, OWNER, judging(rubric), stream=stream, trace=True), stream=stream
-    )
-    assert trace["has_texts"]
-    tool, model = trace["steps"]
-    assert (tool["kind"], tool["tool"], tool["slot"]) == ("tool", "rubric", "rubric")
-    assert tool["input"] == {"rubric_id": rubric}
-    assert TITLE in tool["output"]
-    assert (model["kind"], model["model"]) == ("model", "bypass/full-conversation-bypass")
-    assert 0 <= tool["start"] <= model["start"]
-    question, slot = trace["slots"]
-    assert (question["slot"], question["text"]) == ("user_input", "What is a shed?")
-    assert (slot["slot"], slot["step"]) == ("rubric", 0)
-    [place] = slot["ranges"]
-    text = trace["prompt"][place["message"]]["parts"][place["part"]]
-    assert text[place["start"] : place["end"]] == slot["text"]
+    for ask in ({"trace": True}, {"headers": {"x-heddle-trace": "true"}}):
+        trace = trace_of(
+            await attempt(heddle, OWNER, judging(rubric), stream=stream, **ask), stream=stream
+        )
+        assert trace["has_texts"]
+        tool, model = trace["steps"]
+        assert (tool["kind"], tool["tool"], tool["slot"]) == ("tool", "rubric", "rubric")
+        assert tool["input"] == {"rubric_id": rubric}
+        assert TITLE in tool["output"]
+        assert (model["kind"], model["model"]) == ("model", "bypass/full-conversation-bypass")
+        assert 0 <= tool["start"] <= model["start"]
+        question, slot = trace["slots"]
+        assert (question["slot"], question["text"]) == ("user_input", "What is a shed?")
+        assert (slot["slot"], slot["step"]) == ("rubric", 0)
+        [place] = slot["ranges"]
+        text = trace["prompt"][place["message"]]["parts"][place["part"]]
+        assert text[place["start"] : place["end"]] == slot["text"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -173,25 +178,36 @@ async def test_a_trace_of_a_stored_assistant_is_for_those_who_may_read_it(
         assert '"trace"' not in (await answer_to(person, **more)).text
 
 
+async def test_a_wrong_trace_header_is_refused(heddle: Tenants) -> None:
+    response = await attempt(heddle, OWNER, unsaved(), {"x-heddle-trace": "1"})
+    assert response.status_code == 400
+    assert "x-heddle-trace" in response.json()["error"]["message"]
+
+
 async def test_a_trial_is_charged_to_an_assistant_that_the_caller_may_change(
     heddle: Tenants,
 ) -> None:
     charged = await heddle.assistant(OWNER, "charged", published=True)
-    assert (await attempt(heddle, OWNER, unsaved(id=charged))).status_code == 200
+    for members in ({"charge_to": charged}, {"assistant": unsaved(id=charged)}):
+        body = {"assistant": unsaved(), **members}
+        assert (await attempt(heddle, OWNER, **body)).status_code == 200
+
     requests, attempts = 0, 0
-    while requests < 1 and attempts < 200:
+    while requests < 2 and attempts < 200:
         usage = await heddle.request(OWNER, "GET", f"/assistants/{charged}/usage")
         requests = sum(each["requests"] for each in usage.json()["models"])
         attempts += 1
         await asyncio.sleep(0.05)
-    assert requests == 1
+    assert requests == 2
+    for person, number in ((COLLEAGUE, charged), (OWNER, "999999")):
+        assert (await attempt(heddle, person, unsaved(), charge_to=number)).status_code == 404
 
 
 async def test_a_used_up_quota_stops_trials(heddle: Tenants) -> None:
     extra = {"quota": {"enabled": True, "cost_limit_usd": 0}}
     body = unsaved(name="poor", extra=extra)
     poor = await heddle.create(OWNER, "/assistants", json=body)
-    response = await attempt(heddle, OWNER, unsaved(id=poor))
+    response = await attempt(heddle, OWNER, unsaved(), charge_to=poor)
     assert response.status_code == 429
     assert response.json()["error"]["code"] == "assistant_quota_exceeded"
 

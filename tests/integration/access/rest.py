@@ -202,6 +202,9 @@ ROUTES: dict[str, Route] = {
     ),
     "POST /assistants/try": Route(CREATORS, lambda _: {"json": _trial()}),
     "POST /assistants/try streamed": Route(CREATORS, lambda _: {"json": _trial(stream=True)}),
+    "POST /assistants/try charged": Route(
+        MANAGED | WITHOUT_RIGHT, lambda it: {"json": _trial(charge_to=it.assistant, trace=True)}
+    ),
     "POST /assistants": Route(
         CREATORS, lambda _: {"json": {"name": unique(), "model": _trial()["assistant"]["model"]}}
     ),

@@ -10,13 +10,16 @@ from heddle_runtime.identity.permissions import require
 from pydantic import Field, create_model
 
 from heddle_gateway.admin.assistant_bodies import assistant_body, checked, merged, read_body
+from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.models import DocumentedAs, Model
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.chat.request import ChatRequest, parse_request
 from heddle_gateway.openai.chat.schema import ConversationBody
+from heddle_gateway.openai.models import PREFIX
 from heddle_gateway.routing import Routes
+from heddle_gateway.services import call
 from heddle_gateway.state import State
 
 _UNCHECKED = {"name"}
@@ -40,6 +43,12 @@ class TrialBody(ConversationBody):
         DocumentedAs(factory=_tried_assistant),
         Field(description="As in `POST /assistants`. Needs no `name`."),
     ]
+    charge_to: str | None = Field(
+        default=None,
+        description="The identifier of a stored assistant that the caller may change: its quota "
+        "applies, and its usage counts. By default the `id` of `assistant`, if the caller may "
+        "change that assistant; else the usage is not counted.",
+    )
 
 
 @routes.post("/assistants/try", **{**completions.OPTIONS, "body_model": TrialBody})
@@ -51,8 +60,7 @@ async def try_assistant(state: State, request: RawRequest) -> None:
     example `assistant.tools[0].config.top_k`.
 
     The tools run with the rights of the caller, not with those of the owner. The caller needs the
-    right `manage_assistants`. The usage counts for the stored assistant with the `id` of
-    `assistant`, if the caller may change that one; else it is not counted.
+    right `manage_assistants`.
     """
     await completions.respond(state, request, "", read=_trial)
 
@@ -68,6 +76,9 @@ async def _trial(state: State, body: bytes) -> ChatRequest:
     document = members.pop("assistant", None)
     if not isinstance(document, dict):
         raise (place / "assistant").invalid("is required, an object")
+    charged = members.pop("charge_to", None)
+    if not isinstance(charged, str | None):
+        raise (place / "charge_to").invalid("must be a string")
     members.pop("model", None)
     name = document.get("name")
     if not isinstance(name, str | None):
@@ -81,9 +92,11 @@ async def _trial(state: State, body: bytes) -> ChatRequest:
     ]
     if violations:
         raise InvalidRequestError("The assistant is not valid.", _in_body(violations))
+    if charged:
+        await _check_charged(state, charged)
     run = chat.run
     run.assistant.CopyFrom(assistant)  # also clears the reference of the other kind of request
-    run.charged_to = assistant.id if stored else ""
+    run.charged_to = charged or (assistant.id if stored else "")
     return chat
 
 
@@ -91,3 +104,11 @@ def _in_body(violations: list[Violation]) -> list[Violation]:
     """Return violations of an assistant with their places in the body of a trial."""
     # Responses are without the first `assistant`, which is the name of a field of the contract.
     return [Violation(f"assistant.assistant.{each.field}", each.description) for each in violations]
+
+
+async def _check_charged(state: State, identifier: str) -> None:
+    """Refuse an assistant that the caller may not read, as if there were none."""
+    reference = f"{PREFIX}{identifier}"
+    request = pb.GetAssistantRequest(reference=reference)
+    response = await call(state.services.assistants.GetAssistant, request)
+    check_readable(reference, readable=response.readable)

@@ -23,6 +23,7 @@ class Completion:
         request_id: str,
         link: run_events.Link = run_events.image_path,
         *,
+        legacy: bool = False,
         trace: bool = False,
     ) -> None:
         """Create an empty completion.
@@ -30,6 +31,7 @@ class Completion:
         Args:
             request_id: The id of the request.
             link: Returns the address of an image.
+            legacy: Whether a call is returned in OpenAI's older form.
             trace: Whether the client wants the trace of the run.
         """
         self.images: list[GeneratedImage] = []
@@ -38,6 +40,7 @@ class Completion:
         """Whether another attempt would run tools again."""
         self.done: Done | None = None
         self._link = link
+        self._legacy = legacy
         self._wants_trace = trace
         self._trace: Trace | None = None
         self._texts: list[str] = []
@@ -55,7 +58,7 @@ class Completion:
                 case "text_delta" | "reasoning_delta" | "image":
                     self._add_content(event)
                 case "tool_call":
-                    self._calls.append(event.tool_call)
+                    self._add_call(event.tool_call)
                 case "tool_finished" | "sources":
                     self._add_tool(event)
                 case "logprobs_json":
@@ -85,7 +88,7 @@ class Completion:
                     "index": 0,
                     "message": self._message(),
                     "logprobs": self._logprobs,
-                    "finish_reason": run_events.finish_reason(done, len(self._calls)),
+                    "finish_reason": self._finish_reason(done),
                 }
             ],
             "usage": run_events.usage(done.usage),
@@ -105,6 +108,9 @@ class Completion:
             ]
         return msgspec.json.encode(completion)
 
+    def _finish_reason(self, done: Done) -> str:
+        return run_events.finish_reason(done, len(self._calls), legacy=self._legacy)
+
     def _extension(self, view: EventView) -> list[dict[str, Any]]:
         routed = self._routed if view != "none" else []
         if self._trace is not None:
@@ -117,6 +123,12 @@ class Completion:
             self._routed.append(run_events.agent_event(event))
         elif self._wants_trace:  # else that of a verbose assistant
             self._trace = event.trace
+
+    def _add_call(self, call: ToolCall) -> None:
+        if self._legacy and self._calls:
+            self.report.add_warning(run_events.ONE_CALL)
+        else:
+            self._calls.append(call)
 
     def _add_tool(self, event: RunEvent) -> None:
         finished = event.tool_finished
@@ -153,7 +165,9 @@ class Completion:
             message["reasoning_content"] = "".join(self._reasoning)
         if self.images:
             message["images"] = [run_events.image_part(image) for image in self.images]
-        if self._calls:
+        if self._calls and self._legacy:
+            message["function_call"] = run_events.function_call(self._calls[0])
+        elif self._calls:
             message["tool_calls"] = [run_events.tool_call(call) for call in self._calls]
         if self.done is not None:
             message |= run_events.message_extra(self.done, len(self._calls))

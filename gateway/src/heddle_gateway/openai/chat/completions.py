@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import grpc
 import structlog
@@ -35,7 +35,7 @@ from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.event_stream import EventStream
 from heddle_gateway.openai.chat.file_references import inline_files
 from heddle_gateway.openai.chat.open_webui_tasks import prompt_request, task_request
-from heddle_gateway.openai.chat.request import ChatRequest, parse_request
+from heddle_gateway.openai.chat.request import ChatRequest, parse_request, request_trace
 from heddle_gateway.openai.chat.stream_encoder import StreamEncoder, failure
 from heddle_gateway.routing import Routes
 from heddle_gateway.settings import EventView
@@ -52,7 +52,10 @@ if TYPE_CHECKING:
 EVENTS_HEADER = "x-heddle-events"
 # In the metadata of a failed run that was not streamed: its events are not visible.
 TOOLS_RAN = "tools_ran"
+TRACE_HEADER = "x-heddle-trace"
 _EVENTS = EVENTS_HEADER.encode()
+_TRACE = TRACE_HEADER.encode()
+_FLAGS = {"true": True, "false": False}
 _OPEN_WEBUI = b"x-openwebui-"
 _HTTP_LIBRARY = b"aiohttp/"
 _IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
@@ -73,6 +76,12 @@ class ChatHeaders(Model):
         "once; progress as reasoning text; without progress; or `auto`: `openwebui` for requests "
         "of Open WebUI, else a form for all clients, with citations and links to images. The "
         "default is a setting of the gateway.",
+    )
+    trace: Literal["true", "false"] = Field(
+        default="false",
+        alias="X-Heddle-Trace",
+        description="`true` adds the trace of the run, like `trace` in the body. Others than those "
+        "who may read the assistant get 403.",
     )
 
 
@@ -105,10 +114,10 @@ async def chat(state: State, request: RawRequest) -> None:
     the report. With `X-Heddle-Events: none` there is a report only if something failed or another
     model answered.
 
-    With `trace`, the response has the trace of the run: a chunk before the last one, or an item of
-    the list `heddle`, of the type `trace`. Callers who may change the assistant get the texts of
-    tools and the prompt in it, others who may read it lengths instead, all others 403. Nothing
-    stores or logs a trace.
+    With `trace`, or the header `X-Heddle-Trace: true`, the response has the trace of the run: a
+    chunk before the last one, or an item of the list `heddle`, of the type `trace`. Callers who may
+    change the assistant get the texts of tools and the prompt in it, others who may read it lengths
+    instead. Nothing stores or logs a trace.
 
     `metadata.current_file` is the file that the user has open, `metadata.current_lines` the visible
     lines (`12` or `10-14`), for assistants with the tool `current_file`.
@@ -165,6 +174,8 @@ async def _complete(
     body = await read_body(request, settings)
     chat_request = await read(state, body) if read else parse_request(body, assistant)
     log_fields.current().assistant = chat_request.run.assistant_reference
+    if _TRACE in request.headers:
+        _read_trace_header(request, chat_request)
     if chat_request.has_parts:
         await inline_files(state, chat_request.run)
     try:
@@ -213,6 +224,7 @@ async def _stream(
         usage=chat_request.usage,
         trace=chat_request.whole.run.include_trace,
         link=partial(served_images.link, state, request),
+        legacy=chat_request.legacy,
     )
     out = EventStream(request, state.settings.keep_alive_seconds)
     try:
@@ -246,6 +258,7 @@ async def _whole(
     completion = Completion(
         request.request_id,
         partial(served_images.link, state, request),
+        legacy=chat_request.legacy,
         trace=chat_request.whole.run.include_trace,
     )
     try:
@@ -287,6 +300,13 @@ def run_error(error: Exception, *, tools_ran: bool = False) -> ErrorResponse:
     return replace(
         response, retry=response.retry and not (tools_ran or TOOLS_RAN in known.metadata)
     )
+
+
+def _read_trace_header(request: RawRequest, chat_request: ChatRequest) -> None:
+    value = request.header(TRACE_HEADER)
+    if value not in _FLAGS:
+        raise invalid(TRACE_HEADER, f"must be one of {', '.join(_FLAGS)}", "The header")
+    request_trace(chat_request.run, enabled=_FLAGS[value])
 
 
 def _view(request: RawRequest, default: EventView) -> EventView:

@@ -19,9 +19,10 @@ _ROLES = {
     "assistant": pb.ROLE_ASSISTANT,
     "tool": pb.ROLE_TOOL,
     "developer": pb.ROLE_DEVELOPER,
+    "function": pb.ROLE_TOOL,
 }
 _USUAL_MEMBERS = len(("role", "content"))
-_KNOWN = frozenset({"role", "content", "name", "tool_calls", "tool_call_id"})
+_KNOWN = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call"})
 _KNOWN_OF_CALLS = frozenset({"index", "id", "function"})
 
 
@@ -69,6 +70,8 @@ def _add_rest(
             known = _KNOWN - {"tool_calls"}  # calls that only the provider knows
     elif isinstance(message, schema.ToolMessage):
         added.tool_call_id = message.tool_call_id
+    elif isinstance(message, schema.FunctionMessage):  # OpenAI's older form names the function
+        added.tool_call_id = message.name
     others = [name for name, it in members.items() if it is not None and name not in known]
     added.extra_json = place.members(others)
 
@@ -76,6 +79,8 @@ def _add_rest(
 def _add_calls(
     added: pb.Message, message: schema.AssistantMessage, members: dict[str, Any], place: Place
 ) -> None:
+    if message.function_call is not None:
+        added.tool_calls.append(_call(message.function_call, "", place / "function_call"))
     for index, call in enumerate(message.tool_calls or ()):
         at = place / "tool_calls" / index
         tool_call = _call(call.function, call.id, at / "function")

@@ -8,14 +8,14 @@ from heddle_gateway.http.json_text import Place
 from heddle_gateway.openai.chat.schema import ConversationBody, Function, FunctionTool, Tool
 
 # Members that are not passed to the provider: they become typed fields, choose the provider's
-# address or key (which the gateway decides), or are the gateway's. Members that begin with `__` are
-# not passed either.
+# address or key (which the gateway decides), declare functions in OpenAI's older form (see
+# `legacy_functions`), or are the gateway's. Members that begin with `__` are not passed either.
 # `max_completion_tokens` is passed on as well: some models accept the limit under this name only.
 _KNOWN = frozenset(
     {
         *("model", "messages", "prompt", "stream", "stream_options", "n", "tools"),
         *("temperature", "top_p", "max_tokens", "stop", "seed"),
-        *("chat_id", "persist_chat", "debug_bypass"),
+        *("functions", "function_call", "chat_id", "persist_chat", "debug_bypass"),
         *("api_base", "base_url", "api_key", "api_version", "api_type", "custom_llm_provider"),
     }
 )

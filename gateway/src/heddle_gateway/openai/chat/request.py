@@ -12,6 +12,7 @@ from heddle_runtime.contract.conversations import RAG_TASK
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
+from heddle_gateway.openai.chat.legacy_functions import fill_choice, legacy_functions
 from heddle_gateway.openai.chat.messages import add_conversation
 from heddle_gateway.openai.chat.options import fill_options, functions
 from heddle_gateway.openai.chat.schema import ChatBody, ConversationBody
@@ -21,7 +22,6 @@ _PREFIX = "lamb_assistant."
 # Open WebUI's prompts for its tasks begin with this, and so does a question about a file. It may
 # remove `metadata.task`.
 _TASK = "### Task:\n"
-_REPLACED = {"functions": "tools", "function_call": "tool_choice"}
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
@@ -40,6 +40,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     """Whether the client wants the prompt instead of a completion."""
     has_parts: bool = False
     """Whether a message has other content than text, or several texts."""
+    legacy: bool = False
+    """Whether calls are returned in OpenAI's older form."""
 
     @property
     def run(self) -> RunCompletionRequest:
@@ -69,9 +71,6 @@ def parse_request(
     members, place = parsed or parse(body)
     used = _replace_prompt(members, place)
     parts = _count_parts(members.get("messages"), place)
-    for name, newer in _REPLACED.items():
-        if members.get(name) is not None:
-            raise (place / name).invalid(f"is OpenAI's older form: send {newer!r} instead")
     chat = validate(ConversationBody if assistant else ChatBody, members)
     whole = RunWholeCompletionRequest()
     run = whole.run  # filled in place: a conversation can be long
@@ -83,13 +82,21 @@ def parse_request(
         used.add("metadata")  # of Open WebUI's task
     if isinstance(chat.trace, bool):
         used.add("trace")  # else it is an object for the provider
-        run.include_trace = run.include_trace_texts = chat.trace
+        request_trace(run, enabled=chat.trace)
     fill_options(run.options, chat, members, place, used)
     if chat.tools:
         run.functions.extend(functions(chat.tools, place / "tools"))
+    if chat.functions is not None or chat.function_call is not None:
+        run.functions.extend(legacy_functions(chat, place))
+        fill_choice(run.options, chat)
     usage = stream and _includes_usage(chat)
     debug = chat.debug_bypass is True
-    return ChatRequest(whole, model, stream, usage, task, debug, parts > 0)
+    return ChatRequest(whole, model, stream, usage, task, debug, parts > 0, bool(chat.functions))
+
+
+def request_trace(run: RunCompletionRequest, *, enabled: bool) -> None:
+    """Add the trace of a run to its response, or leave it out."""
+    run.include_trace = run.include_trace_texts = enabled
 
 
 def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:

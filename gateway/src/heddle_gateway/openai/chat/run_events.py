@@ -24,25 +24,31 @@ _REASONS = {
     chat_pb2.FINISH_REASON_TOOL_CALLS: "tool_calls",
     chat_pb2.FINISH_REASON_CONTENT_FILTER: "content_filter",
 }
+ONE_CALL = (
+    "The model called several functions, but function_call has room for the first only. Declare "
+    "the functions as tools to receive all calls."
+)
 # Only these members of a provider's metadata are passed on: others could have a meaning to clients.
 _FINGERPRINT, _TIER = _SHOWN = ("system_fingerprint", "service_tier")
 # Members that a provider cannot override.
 _CALL_MEMBERS = frozenset({"index", "id", "function"})
 _MESSAGE_MEMBERS = frozenset(
     {
-        *("role", "content", "refusal", "tool_calls", "annotations", "reasoning_content"),
+        *("role", "content", "refusal", "tool_calls", "function_call"),
+        *("annotations", "reasoning_content"),
     }
 )
 
 
-def finish_reason(done: Done, calls: int) -> str:
+def finish_reason(done: Done, calls: int, *, legacy: bool = False) -> str:
     """Return OpenAI's reason for the end of a completion.
 
-    Clients run the functions only if it is `tool_calls`; some providers return `stop`.
+    Clients run the functions only if it is `tool_calls`, or in the older form `function_call`; some
+    providers return `stop`.
     """
     reason = _REASONS.get(done.finish_reason, "stop")
     if calls and reason in ("stop", "tool_calls"):
-        return "tool_calls"
+        return "function_call" if legacy else "tool_calls"
     return reason
 
 
@@ -126,6 +132,11 @@ def tool_call(call: ToolCall) -> dict[str, Any]:
     if extra := call.extra_json:
         result |= {name: it for name, it in members(extra).items() if name not in _CALL_MEMBERS}
     return result
+
+
+def function_call(call: ToolCall) -> dict[str, Any]:
+    """Return the call of a client's function in OpenAI's older form."""
+    return {"name": call.name, "arguments": call.arguments_json}
 
 
 def message_extra(done: Done, calls: int) -> dict[str, Any]:

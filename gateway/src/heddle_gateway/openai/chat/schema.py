@@ -178,6 +178,7 @@ class AssistantMessage(Model):
         description="Objects with `id` and `function`, a `name` and `arguments`. If one has "
         "another form, all are passed to the provider unchanged.",
     )
+    function_call: FunctionCall | None = None
 
 
 class ToolMessage(Model):
@@ -189,6 +190,14 @@ class ToolMessage(Model):
     tool_call_id: Name
 
 
+class FunctionMessage(Model):
+    """The result of a function call, in OpenAI's older form."""
+
+    role: Literal["function"]
+    content: Content
+    name: Name
+
+
 def _with_one_role(message: object) -> object:
     """Return a message with its role; OpenAI's SDK joins the roles of all chunks of a stream."""
     if not isinstance(message, dict) or message.get("role") in (None, "user", "assistant"):
@@ -198,7 +207,9 @@ def _with_one_role(message: object) -> object:
 
 
 Message = Annotated[
-    Annotated[UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")],
+    Annotated[
+        UserMessage | AssistantMessage | ToolMessage | FunctionMessage, Field(discriminator="role")
+    ],
     BeforeValidator(_with_one_role),
 ]
 
@@ -210,6 +221,12 @@ class Function(Model):
     description: str | None = None
     parameters: dict[str, Any] | None = Field(default=None, description="A JSON schema.")
     strict: bool | None = None
+
+
+class FunctionName(Model):
+    """The function that the model must call."""
+
+    name: Name
 
 
 class FunctionTool(Model):
@@ -295,6 +312,13 @@ class ConversationBody(Model):
     tools: Annotated[list[_TaggedTool], Field(max_length=MAX_FUNCTIONS)] | None = Field(
         default=None, description="Functions of the client, with different names."
     )
+    functions: Annotated[list[Function], Field(max_length=MAX_FUNCTIONS)] | None = Field(
+        default=None,
+        description="OpenAI's older form of `tools`. A call is returned as `function_call`.",
+    )
+    function_call: Literal["none", "auto"] | FunctionName | None = Field(
+        default=None, description="OpenAI's older form of `tool_choice`, with `functions` only."
+    )
     tool_choice: Name | ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     stream_options: StreamOptions | None = Field(
@@ -354,6 +378,9 @@ class CompletionMessage(Model):
     role: Literal["assistant"]
     content: str | None
     refusal: str | None
+    function_call: FunctionCall | None = Field(
+        default=None, description="A call of one of `functions`."
+    )
     images: list[Any] = Field(
         default=[],
         description="Generated images as `data:` URLs. In `content` they are Markdown whose links "
@@ -367,7 +394,7 @@ class Choice(Model):
     index: int
     message: CompletionMessage
     logprobs: dict[str, Any] | None
-    finish_reason: Literal["stop", "length", "tool_calls", "content_filter"]
+    finish_reason: Literal["stop", "length", "tool_calls", "content_filter", "function_call"]
 
 
 class CompletionUsage(Model):

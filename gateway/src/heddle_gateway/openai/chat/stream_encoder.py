@@ -66,6 +66,7 @@ class StreamEncoder:
         usage: bool,
         trace: bool = False,
         link: run_events.Link = run_events.image_path,
+        legacy: bool = False,
     ) -> None:
         self.finished = False
         """Whether `done` was among the events."""
@@ -76,6 +77,7 @@ class StreamEncoder:
         self._usage = usage
         self._trace = trace
         self._link = link
+        self._legacy = legacy
         self._envelope = (
             b'data: {"id":%b,"object":"chat.completion.chunk","created":%d,"model":%b,"choices":['
             % (_encode(identifier), created, escaped(model))
@@ -252,8 +254,17 @@ class StreamEncoder:
         return self._event(open_webui_events.source(event.binding_id, name, event.sources))
 
     def _call(self, call: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
+        if self._legacy:
+            return self._function_call(call)
         delta = {"tool_calls": [{"index": self._calls, **run_events.tool_call(call)}]}
         self._calls += 1
+        return self._end_progress() + self._chunk(one_line(_encode(delta)))
+
+    def _function_call(self, call: Any) -> bytes:  # noqa: ANN401 - as above
+        if self._calls:
+            return self._warning(run_events.ONE_CALL)
+        self._calls = 1
+        delta = {"function_call": run_events.function_call(call)}
         return self._end_progress() + self._chunk(one_line(_encode(delta)))
 
     def _image(self, image: Any) -> bytes:  # noqa: ANN401 - all writers have one signature
@@ -285,7 +296,7 @@ class StreamEncoder:
             self._head,
             one_line(_encode(delta)) if delta else b"{}",
             b',"logprobs":null,"finish_reason":"%b"}]'
-            % run_events.finish_reason(done, self._calls).encode(),
+            % run_events.finish_reason(done, self._calls, legacy=self._legacy).encode(),
             more,
             self._close,
         ]
