@@ -39,6 +39,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--chats", type=int, default=200, help="parallel hostile chats [200]")
     parser.add_argument("--organisations", type=int, default=1, help="others [1]")
     parser.add_argument("--rounds", type=int, default=40, help="of each organisation [40]")
+    parser.add_argument(
+        "--concurrent", type=int, default=0, help="requests that one organisation may run [any]"
+    )
     return parser.parse_args()
 
 
@@ -52,6 +55,7 @@ async def run(arguments: argparse.Namespace, folder: Path) -> bool:
     keys.write_text("".join(map(_owner, [LOUD, *names])))
     settings |= {
         "HEDDLE_GATEWAY_API_KEYS": str(keys),
+        "HEDDLE_GATEWAY_ORGANIZATION_CONCURRENT_REQUESTS": str(arguments.concurrent),
         "HEDDLE_IDENTITY_SECRET": "a-secret-of-the-benchmark-of-fairness",
         "HEDDLE_LOG_LEVEL": "WARNING",
     }

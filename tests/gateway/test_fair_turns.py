@@ -10,23 +10,14 @@ import httpx
 import pytest
 from gateway.conftest import Start
 from gateway.neighbours import DONE, text
+from gateway.test_rate_limits import FIRST, OTHER, SECOND, keys
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_runtime.errors import ResourceExhaustedError
 from heddle_runtime.identity.callers import Identity
 
-KEYS = {"a-key-of-sixteen-1": "uni", "a-key-of-sixteen-2": "uni", "a-key-of-sixteen-3": "college"}
-FIRST, SECOND, OTHER = ({"authorization": f"Bearer {key}"} for key in KEYS)
+__all__ = ["keys"]
 ANN, BOB = Identity("ann@uni.example", "uni"), Identity("bob@uni.example", "uni")
 CAT = Identity("cat@college.example", "college")
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Path:
-    """A file with two keys of an organisation and one of another."""
-    file = tmp_path / "keys.yaml"
-    owners = (f"{key}: {{subject: {key}, organization: {org}}}\n" for key, org in KEYS.items())
-    file.write_text("".join(owners))
-    return file
 
 
 async def seconds(awaitable: Awaitable[object]) -> float:

@@ -24,6 +24,14 @@ DESCRIPTION = "Description (optional)"
 
 
 @pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Studio]:
+    """A Heddle that accepts few requests of each key."""
+    settings = {"HEDDLE_GATEWAY_API_KEY": KEY, "HEDDLE_GATEWAY_KEY_REQUESTS_PER_MINUTE": "40"}
+    with running(tmp_path_factory.mktemp("limited"), browser, **settings) as studio:
+        yield studio
+
+
+@pytest.fixture(scope="module")
 def filed(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Studio]:
     """A Heddle with an assistant of a file."""
     folder = tmp_path_factory.mktemp("filed")
@@ -221,6 +229,24 @@ def test_an_ended_session_loses_nothing(locked: Studio) -> None:
         expect(page.get_by_label(TITLE)).to_have_value("Typed")
         save(page)
     assert stored(locked, identifier)["title"] == "Typed"
+
+
+def test_too_many_requests_lose_nothing(limited: Studio) -> None:
+    identifier = new_assistant(limited, "limited")
+    with limited.screen(key=KEY) as screen:
+        page = screen.page
+        open_editor(screen, identifier)
+        page.get_by_label(TITLE).fill("Typed")
+        while limited.client.get("/connectors").status_code != 429:
+            pass
+        save_button(page).click()
+        alert = page.get_by_role("alert")
+        expect(alert).to_contain_text("Request req_")
+        expect(page.get_by_label(TITLE)).to_have_value("Typed")
+        page.wait_for_timeout(5_000)  # until the gateway accepts requests again
+        alert.get_by_role("button", name="Try again").click()
+        expect(page.get_by_text("Everything is saved")).to_be_visible()
+    assert stored(limited, identifier)["title"] == "Typed"
 
 
 def test_what_is_typed_while_a_save_runs_stays(development: Studio) -> None:

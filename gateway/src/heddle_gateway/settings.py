@@ -59,6 +59,25 @@ class GatewaySettings(EgressSettings, TracesSettings):
     deadline_seconds: float = Field(
         default=120.0, gt=0, description="Seconds after which a completion is cancelled."
     )
+    key_requests_per_minute: int = Field(
+        default=0,
+        ge=0,
+        description="Requests a minute of one API key; 0: without a limit. Each replica counts "
+        "alone. Users behind one trusted key share its limits.",
+    )
+    key_concurrent_requests: int = Field(
+        default=0, ge=0, description="Concurrent requests of one API key; 0: without a limit."
+    )
+    organization_requests_per_minute: int = Field(
+        default=0,
+        ge=0,
+        description="Requests a minute of all keys of one organisation; 0: without a limit.",
+    )
+    organization_concurrent_requests: int = Field(
+        default=0,
+        ge=0,
+        description="Concurrent requests of all keys of one organisation; 0: without a limit.",
+    )
     organization_starting_requests: int = Field(
         default=8,
         ge=0,

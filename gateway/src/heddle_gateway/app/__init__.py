@@ -17,6 +17,7 @@ from heddle_gateway.auth.keys_file import Keyring, configured_keys
 from heddle_gateway.auth.oidc.configuration import read_providers
 from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
+from heddle_gateway.auth.rate_limits import Limits, RateLimits
 from heddle_gateway.auth.sessions import Sessions
 from heddle_gateway.extensions import Extension, installed
 from heddle_gateway.http.disconnect import RunningRequests
@@ -64,6 +65,7 @@ def app(
         Impersonation(accounts),
         browsers,
         development=settings.development,
+        limits=_limits(settings),
         turns=FairTurns(starts) if (starts := settings.organization_starting_requests) else None,
     )
     organizations = OrganizationSettings(
@@ -87,3 +89,14 @@ def app(
             other_system=next((each.system for each in additions if each.system), None),
         )
     )
+
+
+def _limits(settings: GatewaySettings) -> RateLimits | None:
+    """Return the limits of keys and organisations, None if there are none."""
+    limits = RateLimits(
+        Limits(settings.key_requests_per_minute, settings.key_concurrent_requests),
+        Limits(
+            settings.organization_requests_per_minute, settings.organization_concurrent_requests
+        ),
+    )
+    return limits if limits.any else None

@@ -134,8 +134,8 @@ class Gateway:
             elif not request.connection.response_complete:
                 raise  # the server closes the connection: the client notices the missing part
         finally:
-            if request.turn is not None:
-                request.turn.end()
+            for admission in request.admissions:
+                admission.end()
             code, seconds = _code(request), watch.seconds()
             logs.ended("request", request.name, code, seconds, log_fields.current())
             _measure(request, code, seconds)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from heddle_runtime.errors import UnauthenticatedError
 from heddle_runtime.identity.call_metadata import AUTHORIZATION, CALLER, Caller
-from heddle_runtime.identity.callers import DEVELOPER, Identity
+from heddle_runtime.identity.callers import DEVELOPER, Identity, home
 
 from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.credentials import AnyCredential, KeyCredential, SessionCredential
@@ -14,6 +14,7 @@ from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import PREFIX
 from heddle_gateway.auth.keys_file import SETTINGS_KEY, Keyring, Principal
+from heddle_gateway.auth.rate_limits import RateLimits
 from heddle_gateway.http.raw import RawRequest
 
 NOBODY = Identity("nobody")
@@ -46,6 +47,8 @@ class Authenticator:
     _: KW_ONLY
     development: bool = False
     """Whether no key is needed."""
+    limits: RateLimits | None = None
+    """The rate limits of keys and organisations; None if there are none."""
     turns: FairTurns | None = None
     """The turns of organisations; None: requests start at once."""
 
@@ -59,7 +62,7 @@ class Authenticator:
             PermissionDeniedError: A web page calls a gateway in development mode, or the user that
                 a trusted key names is disabled, or a request with a cookie may be that of another
                 web site.
-            ResourceExhaustedError: The organisation has too many requests.
+            ResourceExhaustedError: The key or its organisation has too many requests.
             UnauthenticatedError: A key is `required` and missing or invalid, two were sent, or
                 the key is unknown in development mode.
             UnavailableError: The key, or the user, cannot be checked now.
@@ -67,7 +70,7 @@ class Authenticator:
         self.browsers.check_development(request)
         token = "" if _AUTHORIZATION in request.headers else self.browsers.token(request)
         if token and (session := await self.browsers.session(request, token)) is not None:
-            await self._let_in(request, SessionCredential(session))
+            await self._let_in(request, session.message.id, SessionCredential(session))
             return
         key = _bearer(request)
         principal = await self._principal(key)
@@ -93,7 +96,7 @@ class Authenticator:
             is_development=is_development,
             speaks_for_others=principal.trusted and identity.subject == principal.identity.subject,
         )
-        await self._let_in(request, credential)
+        await self._let_in(request, key, credential)
 
     async def is_trusted(self, request: RawRequest) -> bool:
         """Return whether a request has a key that may act on behalf of other users.
@@ -122,14 +125,16 @@ class Authenticator:
                 principal = await issuer.principal(key)
         return principal
 
-    async def _let_in(self, request: RawRequest, credential: AnyCredential) -> None:
+    async def _let_in(self, request: RawRequest, key: str, credential: AnyCredential) -> None:
+        """Count a request, wait for its turn, and set its caller."""
+        if self.limits is not None:
+            request.admissions = (self.limits.admit(key, home(credential.identity)),)
         request.credential = credential
         await self._take_turn(request, credential.identity)
 
     async def _take_turn(self, request: RawRequest, identity: Identity) -> None:
-        """Wait for the turn of a request, and set its caller."""
-        if self.turns is not None:
-            request.turn = await self.turns.enter(identity)
+        if self.turns is not None and (turn := await self.turns.enter(identity)) is not None:
+            request.admissions += (turn,)
         self.enter(request, identity)
 
     def enter(self, request: RawRequest, identity: Identity = NOBODY) -> None:

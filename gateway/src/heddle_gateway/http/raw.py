@@ -23,11 +23,16 @@ _IDS = random.Random()  # noqa: S311 - an id is not a secret
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
 
 
-class Turn(Protocol):
-    """The turn of a request among those of its organisation."""
+def is_traceparent(text: str) -> bool:
+    """Return whether a text has the form of a W3C trace context."""
+    return _TRACEPARENT.fullmatch(text) is not None
+
+
+class Admission(Protocol):
+    """A running request that counts for a limit."""
 
     def end(self) -> None:
-        """Let the next request begin."""
+        """Count the request as complete."""
 
 
 class Credential(Protocol):
@@ -50,9 +55,17 @@ class RawRequest:
     """A request of an ASGI server, and the way to send its response."""
 
     __slots__ = (
-        *("_direct", "_has_own_id", "client_gone", "connection", "credential", "failed_status"),
-        *("headers", "name", "receive", "request_id", "route", "scope", "send", "status"),
-        *("trace", "turn"),
+        *(
+            "_direct",
+            "_has_own_id",
+            "admissions",
+            "client_gone",
+            "connection",
+            "headers",
+            "receive",
+            "request_id",
+        ),
+        *("credential", "failed_status", "name", "route", "scope", "send", "status", "trace"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, *, direct: bool) -> None:
@@ -70,8 +83,8 @@ class RawRequest:
         # Removed because it refers to the scope: only the garbage collector would free the cycle.
         self.connection: Connection = scope["state"].pop("connection")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.turn: Turn | None = None
-        """The turn that ends with the request; None if it waits for no other."""
+        self.admissions: tuple[Admission, ...] = ()
+        """The admissions that end with the request: its place in limits, and in turns."""
         self.credential: Credential | None = None
         """The credential that authenticated the request; None before, and without a credential."""
         self.name = self.route = "unknown"
