@@ -64,10 +64,9 @@ async def test_one_setting_switches_them_all(place: str) -> None:
     assert await chosen(settings) == dict.fromkeys(SWITCHES, place)
 
 
-@pytest.mark.parametrize("one", SWITCHES)
-async def test_each_can_be_switched_alone(one: str) -> None:
-    settings = {**CLOUD, "providers": "local", one: "cloud"}
-    assert await chosen(settings) == {**dict.fromkeys(SWITCHES, "local"), one: "cloud"}
+async def test_the_small_model_can_be_switched_alone() -> None:
+    settings = {**CLOUD, "providers": "local", "llm": "cloud"}
+    assert await chosen(settings) == {**dict.fromkeys(SWITCHES, "local"), "llm": "cloud"}
 
 
 async def test_without_the_setting_those_whose_server_is_named_are_the_clouds() -> None:
@@ -105,12 +104,7 @@ async def test_there_is_a_reranking_model_only_if_its_server_is_named() -> None:
     ("given", "named"),
     [
         ({"providers": "cloud"}, "HEDDLE_KNOWLEDGE_EMBEDDINGS_URL"),
-        (
-            {"embeddings": "cloud", "embeddings_url": "http://x"},
-            "HEDDLE_KNOWLEDGE_EMBEDDINGS_MODEL",
-        ),
-        ({"vectordb": "cloud"}, "HEDDLE_KNOWLEDGE_STORE_URL"),
-        ({"providers": "cloud", "embeddings": "local"}, "HEDDLE_KNOWLEDGE_STORE_URL"),
+        ({"embeddings_url": "http://x"}, "HEDDLE_KNOWLEDGE_EMBEDDINGS_MODEL"),
         ({"reranker_url": "http://x"}, "HEDDLE_KNOWLEDGE_RERANKER_MODEL"),
         ({"embeddings_url": "http://user:password@x"}, "must hold no credentials"),
         ({"web_search_searxng_url": "ftp://x"}, "must be an http or https address"),
@@ -134,8 +128,7 @@ async def test_the_same_tools_work_with_either(tmp_path: Path, place: str) -> No
     async with model_site() as site:
         given = {
             "assistants_address": "none",
-            "providers": place,
-            "vectordb": "local",
+            **({"providers": "local"} if place == "local" else {}),
             "embeddings_url": f"{site.url}/v1",
             "embeddings_key": site.key,
             "embeddings_model": "bge-m3",
@@ -169,11 +162,11 @@ def test_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
         "TOOLS_SMALL_FAST_MODEL": "local/a",
         "TOOLS_SMALL_FAST_MODEL_CLOUD": "openai/b",
         "TOOLS_WEB_SEARCH_KEYS": '{"tavily": "k"}',
-        "KNOWLEDGE_EMBEDDINGS": "",  # compose passes what nobody set as empty
+        "KNOWLEDGE_EMBEDDINGS_URL": "",  # compose passes what nobody set as empty
     }.items():
         monkeypatch.setenv(f"HEDDLE_{name}", value)
     settings = ToolsSettings()
     assert settings.small_model == "openai/b"
     assert settings.providers == "local"
-    assert KnowledgeSettings().place_of("embeddings") == "local"
+    assert not KnowledgeSettings().remote("http://vllm:8000")
     assert settings.web_search_keys["tavily"].get_secret_value() == "k"

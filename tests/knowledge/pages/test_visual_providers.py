@@ -158,21 +158,15 @@ async def test_without_a_vision_model_the_text_is_told_for_what_it_is() -> None:
     ("given", "page_model", "interpreter"),
     [
         ({}, OcrPageModel, TextInterpreter),
-        ({"providers": "cloud"}, OcrPageModel, TextInterpreter),
         ({"visual_search_url": "http://v/v1"}, RemotePageModel, TextInterpreter),
         ({"vlm_url": "http://v/v1", "vlm_model": "m"}, OcrPageModel, VisionModel),
-        (
-            {"providers": "cloud", "visual_search_url": "http://v", "visual_search": "local"},
-            OcrPageModel,
-            TextInterpreter,
-        ),
+        ({"providers": "local", "visual_search_url": "http://v"}, OcrPageModel, TextInterpreter),
     ],
 )
 async def test_one_setting_chooses_or_each_for_itself(
     http: httpx.AsyncClient, given: Any, page_model: type, interpreter: type
 ) -> None:
-    whole = {"embeddings": "local", "vectordb": "local"}
-    settings = KnowledgeSettings(**(whole | given))
+    settings = KnowledgeSettings(**given)
     reader = PageReader()
     chosen = get_visual_search(settings, http, reader)
     assert isinstance(chosen, page_model)
@@ -181,14 +175,6 @@ async def test_one_setting_chooses_or_each_for_itself(
     await reader.aclose()
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"visual_search": "cloud"}, "HEDDLE_KNOWLEDGE_VISUAL_SEARCH_URL"),
-        ({"vlm": "cloud"}, "HEDDLE_KNOWLEDGE_VLM_URL"),
-        ({"vlm_url": "http://v"}, "HEDDLE_KNOWLEDGE_VLM_MODEL"),
-    ],
-)
-def test_half_a_setting_is_refused(given: Any, told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
-        KnowledgeSettings(**given)
+def test_half_a_setting_is_refused() -> None:
+    with pytest.raises(ValidationError, match="HEDDLE_KNOWLEDGE_VLM_MODEL"):
+        KnowledgeSettings(vlm_url="http://v")

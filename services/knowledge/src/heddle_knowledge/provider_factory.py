@@ -53,7 +53,7 @@ async def get_embeddings(
 
     async with AsyncExitStack() as opened:
         local = [await opened.enter_async_context(LocalEmbedder(it)) for it in LOCAL_MODELS]
-        if settings.place_of("embeddings") == "local":
+        if not settings.remote(settings.embeddings_url):
             yield local
         else:
             models = {settings.embeddings_model: settings.embeddings_dimension}
@@ -86,15 +86,16 @@ def _remote_embedder(
 
 def get_vectordb(settings: KnowledgeSettings) -> Storage:
     """Return the storage of the knowledge store."""
-    if settings.place_of("vectordb") == "local":
+    url = settings.store_url.get_secret_value()
+    if not settings.remote(url):
         return Storage(settings.data_dir)
     options = {key: value.get_secret_value() for key, value in settings.store_options.items()}
-    return Storage(settings.store_url.get_secret_value(), options)
+    return Storage(url, options)
 
 
 def get_reranker(settings: KnowledgeSettings, http: httpx.AsyncClient) -> "Reranker | None":
-    """Return the reranking model; None if none is set up or its place is `local`."""
-    if settings.place_of("reranker") == "local" or not settings.reranker_url:
+    """Return the reranking model, if there is one."""
+    if not settings.remote(settings.reranker_url):
         return None
     from heddle_knowledge.models.reranking import RemoteReranker  # noqa: PLC0415 (slow)
 
@@ -111,8 +112,7 @@ def get_visual_search(
         http: For the operator's own servers.
         reader: Reads pages for the one that does not see.
     """
-    cloud = settings.place_of("visual_search") == "cloud"
-    if not cloud or not settings.visual_search_url:
+    if not settings.remote(settings.visual_search_url):
         from heddle_knowledge.pages.models import OcrPageModel  # noqa: PLC0415 (slow)
 
         return OcrPageModel(reader)
@@ -124,7 +124,6 @@ def get_visual_search(
 
 def get_vlm(settings: KnowledgeSettings, http: httpx.AsyncClient) -> Interpreter:
     """Return the interpreter of pictures of pages."""
-    cloud = settings.place_of("vlm") == "cloud"
-    if not cloud or not settings.vlm_url:
+    if not settings.remote(settings.vlm_url):
         return TextInterpreter()
     return VisionModel(_server(settings, http, "vlm", "vision model"))

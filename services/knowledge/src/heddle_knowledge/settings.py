@@ -11,13 +11,11 @@ from heddle_runtime.http.egress import (
     ServerKey,
 )
 from heddle_runtime.settings import addresses
-from heddle_runtime.settings.addresses import Place
 from heddle_runtime.storage.object_store import ObjectStoreSettings
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 NOWHERE = "none"  # not empty: an empty variable counts as not set
-Provider = Literal["embeddings", "reranker", "vectordb", "visual_search", "vlm"]
 
 
 class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
@@ -37,9 +35,6 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         default=addresses.ASSISTANTS,
         description=f"{addresses.description('the assistants service')} "
         f"{NOWHERE!r} if there is none: everything then belongs to the operator.",
-    )
-    vectordb: Place | None = Field(
-        default=None, description="Where the knowledge store is: local or cloud."
     )
     data_dir: Path = Field(
         default=Path(".heddle/knowledge"),
@@ -86,9 +81,6 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         description="Address of the server that transcripts of YouTube videos come from: YouTube, "
         "or one that answers as it does.",
     )
-    embeddings: Place | None = Field(
-        default=None, description="Where embeddings come from: local or cloud."
-    )
     embeddings_url: ServerAddress = Field(
         default="",
         description="Address of the embeddings' server up to and with its version, such as "
@@ -120,11 +112,6 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     embeddings_passage_prefix: str = Field(
         default="", description="What it wants before a passage: `passage: `."
     )
-    reranker: Place | None = Field(
-        default=None,
-        description="Where the reranking model is: `cloud`, or `local` for none. Where no address "
-        "is set, there is none.",
-    )
     reranker_url: ServerAddress = Field(
         default="",
         description="Address of a server with a reranking model, up to and with its version: "
@@ -133,11 +120,6 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     )
     reranker_key: ServerKey = NO_SECRET
     reranker_model: str = Field(default="", description="The model, as its server calls it.")
-    visual_search: Place | None = Field(
-        default=None,
-        description="What finds pages: `local` by the words that are read on them, `cloud` by a "
-        "model that sees them. Where no address is set for the latter, the former does it.",
-    )
     visual_search_url: ServerAddress = Field(
         default="",
         description="Address of a server with a model that sees pages, up to and without what its "
@@ -155,12 +137,6 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         description="How it is asked: `vllm` at /pooling, `jina` at /embeddings with "
         "return_multivector.",
     )
-    vlm: Place | None = Field(
-        default=None,
-        description="What looks at pages for visual_interpretation: `local` tells what is written "
-        "on them, `cloud` is a vision model. Where no address is set for the latter, the former "
-        "does it.",
-    )
     vlm_url: ServerAddress = Field(
         default="",
         description="Address of a server with OpenAI's chat completions and a model that takes "
@@ -171,40 +147,20 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     vlm_model: str = Field(default="", description="The model, as its server calls it.")
 
     @model_validator(mode="after")
-    def _check_cloud(self) -> Self:
-        if self.place_of("embeddings") == "cloud" and not (
-            self.embeddings_url and self.embeddings_model
-        ):
+    def _check_servers(self) -> Self:
+        store = self.store_url.get_secret_value()
+        if self.providers == "cloud" and not (self.embeddings_url and store):
             raise ValueError(
-                "embeddings of the cloud need HEDDLE_KNOWLEDGE_EMBEDDINGS_URL and "
-                "HEDDLE_KNOWLEDGE_EMBEDDINGS_MODEL; or set HEDDLE_KNOWLEDGE_EMBEDDINGS=local"
+                "HEDDLE_PROVIDERS=cloud needs HEDDLE_KNOWLEDGE_EMBEDDINGS_URL and "
+                "HEDDLE_KNOWLEDGE_STORE_URL; or leave it empty, so that each part uses the server "
+                "that is named for it"
             )
-        if self.place_of("vectordb") == "cloud" and not self.store_url.get_secret_value():
-            raise ValueError(
-                "a vector database of the cloud needs HEDDLE_KNOWLEDGE_STORE_URL; or set "
-                "HEDDLE_KNOWLEDGE_VECTORDB=local"
-            )
-        for name in ("RERANKER", "VISUAL_SEARCH", "VLM"):
-            url = getattr(self, f"{name.lower()}_url")
-            if getattr(self, name.lower()) == "cloud" and not url:
-                raise ValueError(
-                    f"HEDDLE_KNOWLEDGE_{name}=cloud needs HEDDLE_KNOWLEDGE_{name}_URL; or set it "
-                    "to local"
-                )
-        if self.vlm_url and not self.vlm_model:
-            raise ValueError("HEDDLE_KNOWLEDGE_VLM_URL needs HEDDLE_KNOWLEDGE_VLM_MODEL")
-        if self.reranker_url and not self.reranker_model:
-            raise ValueError("HEDDLE_KNOWLEDGE_RERANKER_URL needs HEDDLE_KNOWLEDGE_RERANKER_MODEL")
+        for name in ("EMBEDDINGS", "RERANKER", "VLM"):
+            url, model = (getattr(self, f"{name.lower()}_{part}") for part in ("url", "model"))
+            if url and not model:
+                raise ValueError(f"HEDDLE_KNOWLEDGE_{name}_URL needs HEDDLE_KNOWLEDGE_{name}_MODEL")
         return self
 
-    def place_of(self, provider: Provider) -> Place:
-        """Return the place of a provider's implementation."""
-        named = {
-            "embeddings": self.embeddings_url,
-            "reranker": self.reranker_url,
-            "vectordb": self.store_url.get_secret_value(),
-            "visual_search": self.visual_search_url,
-            "vlm": self.vlm_url,
-        }
-        own: Place | None = getattr(self, provider)
-        return own or self.providers or ("cloud" if named[provider] else "local")
+    def remote(self, url: str) -> bool:
+        """Return whether a part is a server's: whether its address is set and may be used."""
+        return bool(url) and self.providers != "local"
