@@ -65,7 +65,10 @@ class PagePlace:
             return set(await connection.scalars(select(paged_documents.c.collection).distinct()))
 
     def holding(self, collection: str, sha256: str) -> AbstractAsyncContextManager[None]:
-        """Exclude all others that write the pages of a document; wait for them."""
+        """Exclude all others that write the pages of a document; wait for them.
+
+        Two ingestions of the same content take turns, and the second finds all done.
+        """
         return self._locks.waited_for(_leased(collection), sha256)
 
     async def forget_unheld(

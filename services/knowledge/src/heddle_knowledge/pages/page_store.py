@@ -1,7 +1,6 @@
 """The pages of all collections of a store: made at ingestion, shown, searched, and put away."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
-from contextlib import AbstractAsyncContextManager
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from heddle_knowledge.errors import (
     StorageError,
     UnsuitableCollectionError,
 )
-from heddle_knowledge.pages.collection_pages import CollectionPages
 from heddle_knowledge.pages.models import PageModel
 from heddle_knowledge.pages.packages import installed
 from heddle_knowledge.pages.page_place import PagePlace
@@ -27,13 +25,18 @@ _PAGES_PER_REQUEST = 8
 
 
 class PageStore:
-    """Draws pages, and stores them in a place."""
+    """Draws pages, and stores them in a place.
+
+    Attributes:
+        place: Where they are.
+        model: What ranks them.
+    """
 
     def __init__(self, place: PagePlace, reader: PageReader, model: PageModel) -> None:
         """Take the place of the pages, and their reader and model. Start nothing."""
-        self._place = place
+        self.place = place
         self._reader = reader
-        self._model = model
+        self.model = model
 
     def check(self, handling: str) -> None:
         """Refuse a handling of pages that this installation is not up to.
@@ -45,13 +48,6 @@ class PageStore:
             raise UnsuitableCollectionError(
                 f"Pages cannot be read here, so they cannot be searched. {INSTALL}"
             )
-
-    def holding(self, collection: Record, sha256: str) -> AbstractAsyncContextManager[None]:
-        """Protect the pages of a document from removal while it is ingested.
-
-        Two ingestions of the same content take turns, and the second finds all done.
-        """
-        return self._place.holding(collection.id, sha256)
 
     async def bring(
         self, collection: Record, data: bytes, sha256: str
@@ -66,7 +62,7 @@ class PageStore:
             EmbeddingError: A model is not available.
             StorageError: They cannot be kept.
         """
-        pages_here = self._place.of(collection.id)
+        pages_here = self.place.of(collection.id)
         maker = self._maker(collection)
         if await pages_here.is_whole(sha256, maker):
             return
@@ -84,17 +80,13 @@ class PageStore:
             numbers = missing[start : start + size]
             if search:
                 pages = await self._reader.read(data, numbers)
-                words = await self._model.embed_pages(pages)
+                words = await self.model.embed_pages(pages)
             else:
                 pages = await self._reader.draw(data, numbers)
                 words = [np.empty((0, 0), np.float16)] * len(pages)
             await pages_here.add(sha256, pages, words)
         if not await pages_here.finish(sha256):
             raise StorageError("The pages were put away while they came in. Ingest it again.")
-
-    def of(self, collection: Record) -> CollectionPages:
-        """Return the stored pages of a collection."""
-        return self._place.of(collection.id)
 
     async def search(
         self,
@@ -124,22 +116,17 @@ class PageStore:
             )
         if not query.strip():
             return []
-        pages_here = self._place.of(collection.id)
+        pages_here = self.place.of(collection.id)
         if others := await pages_here.makers() - {self._maker(collection)}:
             raise EmbedderMismatchError(
                 f"Pages of the collection {collection.name!r} were read by another model or "
                 f"version ({', '.join(sorted(others))}) than the one configured now "
                 f"({self._maker(collection)}). Configure the former, or ingest its documents again."
             )
-        words = await self._model.embed_query(query)
+        words = await self.model.embed_query(query)
         return await rank(
-            pages_here.search, query, words, self._model.info(), matching=matching, only=only
+            pages_here.search, query, words, self.model.info(), matching=matching, only=only
         )
-
-    @property
-    def model(self) -> PageModel:
-        """The model that ranks pages."""
-        return self._model
 
     async def sweep(
         self, collection: Record, current: Callable[[], Awaitable[Collection[str]]]
@@ -152,18 +139,14 @@ class PageStore:
                 pages were listed, and again while no ingestion can add a document, so that the
                 pages of new documents stay.
         """
-        pages = set(await self._place.of(collection.id).documents())
+        pages = set(await self.place.of(collection.id).documents())
         gone = pages - set(await current()) if pages else pages
         for sha256 in gone:
 
             async def is_gone(sha256: str = sha256) -> bool:
                 return sha256 not in await current()
 
-            await self._place.forget_unheld(collection.id, sha256, is_gone)
-
-    async def drop(self, collection_id: str) -> None:
-        """Delete all pages of a collection."""
-        await self._place.drop(collection_id)
+            await self.place.forget_unheld(collection.id, sha256, is_gone)
 
     async def sweep_collections(self, known: Callable[[], Awaitable[Collection[str]]]) -> None:
         """Delete the pages of collections that are gone, and what crashes left behind.
@@ -172,20 +155,16 @@ class PageStore:
             known: Tells the ids of the collections. Asked after the pages were listed, so that a
                 new collection is not taken for one that is gone.
         """
-        ids = await self._place.collections()
+        ids = await self.place.collections()
         for gone in ids - set(await known()):
-            await self.drop(gone)
-        await self._place.sweep()
-
-    async def purge(self) -> None:
-        """Leave nothing of deleted pages in files."""
-        await self._place.purge()
+            await self.place.drop(gone)
+        await self.place.sweep()
 
     def _maker(self, collection: Record) -> str:
         """Return all that pages depend on besides the document."""
         by = [str(REVISION), collection.page_handling]
         if collection.page_handling == "search":
-            model = self._model.info()
+            model = self.model.info()
             by += [model.name, model.revision, str(model.dim)]
         return " ".join(by)
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
 from heddle_knowledge.embedders.embedding import DIMENSION
 from heddle_knowledge.errors import EmbeddingError, StorageError
-from heddle_knowledge.pages.requests import CountRequest, PagesRequest, WordsRequest
 from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.workers.worker import WorkerFailedError, WorkerProcess
 
@@ -19,6 +19,25 @@ _READING = "heddle_knowledge.pages.reading_worker"
 _DRAWING_SECONDS = 60.0  # for a few pages, each of which takes a tenth of one
 _READING_SECONDS = 180.0  # for one page, which takes twelve at most on a quiet core
 log = structlog.get_logger(__name__)
+
+
+class CountRequest(msgspec.Struct, frozen=True, tag="count"):
+    """Count the pages of a PDF; the reply is 0 if it cannot be opened."""
+
+    data: bytes
+
+
+class PagesRequest(msgspec.Struct, frozen=True, tag="pages"):
+    """Draw pages of a PDF, counted from 1; the reading process reads them, too."""
+
+    data: bytes
+    numbers: list[int]
+
+
+class WordsRequest(msgspec.Struct, frozen=True, tag="words"):
+    """Embed the words of texts; the reply is, for each text, float16 vectors row after row."""
+
+    texts: list[str]
 
 
 class PageReader:

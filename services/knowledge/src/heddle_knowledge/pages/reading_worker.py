@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 
 from heddle_knowledge.errors import EmbeddingError
+from heddle_knowledge.pages.reader import PagesRequest, WordsRequest
 from heddle_knowledge.pages.reading import read_page
 from heddle_knowledge.pages.recognition import Recogniser
 from heddle_knowledge.pages.rendering import open_pdf
-from heddle_knowledge.pages.requests import PagesRequest, WordsRequest
 from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.pages.word_vectors import WordMiniLm
 from heddle_knowledge.workers.serving import serve

@@ -2,9 +2,9 @@
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
+from heddle_knowledge.pages.reader import CountRequest, PagesRequest
 from heddle_knowledge.pages.reading import drawn_page
 from heddle_knowledge.pages.rendering import open_pdf
-from heddle_knowledge.pages.requests import CountRequest, PagesRequest
 from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.workers.serving import serve
 

@@ -110,6 +110,6 @@ class Collections:
         """
         collection = await self.context.collection_store.registry.get(name)
         await self.context.collection_store.remove(collection)
-        await self.context.pages.drop(collection.id)
+        await self.context.pages.place.drop(collection.id)
         if graph := self.context.graphs.of(collection):
             await graph.remove()

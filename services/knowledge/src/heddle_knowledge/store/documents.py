@@ -90,12 +90,13 @@ class Documents:
             if source.is_pdf:
                 sha256 = await asyncio.to_thread(lambda: source.sha256)
                 await held.enter_async_context(
-                    self._context.pages.holding(handle.collection, sha256)
+                    self._context.pages.place.holding(handle.collection.id, sha256)
                 )
                 drawing = self._context.pages.bring(handle.collection, data, sha256)
                 async for progress in await held.enter_async_context(aclosing(drawing)):
                     yield progress
-                scanned = await self._context.pages.of(handle.collection).scanned(sha256)
+                pages = self._context.pages.place.of(handle.collection.id)
+                scanned = await pages.scanned(sha256)
             events = ingestion.ingest(
                 handle,
                 source,

@@ -207,7 +207,7 @@ class KnowledgeStore:
             await registry.forget_deletion(identifier, deleted_at)
             self._maintenance.committed(identifier, 0)  # earlier versions are removed later
         await registry.purge(version_seconds)
-        await self._context.pages.purge()
+        await self._context.pages.place.purge()
 
     async def revisit(self) -> None:
         """Plan to put in order what an earlier stop has left undone."""

@@ -116,7 +116,7 @@ class Pages:
             last: The last page.
         """
         handle = await self._context.open(collection)
-        here = self._context.pages.of(handle.collection)
+        here = self._context.pages.place.of(handle.collection.id)
         stored = await here.listed(document.sha256, first, last)
         texts: dict[int, list[str]] = defaultdict(list)
         async with handle.using():
@@ -132,7 +132,7 @@ class Pages:
     async def count_pictures(self, collection: str) -> int:
         """Return the number of pages of an embedded collection with a picture."""
         handle = await self._context.open(collection)
-        return await self._context.pages.of(handle.collection).count_pictures()
+        return await self._context.pages.place.of(handle.collection.id).count_pictures()
 
     async def _stored(
         self,
@@ -143,7 +143,7 @@ class Pages:
     ) -> ResultT:
         document = await self._documents.get(collection, name)
         handle = await self._context.open(collection)
-        stored = await read(self._context.pages.of(handle.collection), document.sha256)
+        stored = await read(self._context.pages.place.of(handle.collection.id), document.sha256)
         if stored is None:
             raise DocumentNotFoundError(
                 f"There is no picture of page {page} of the document {name!r}."

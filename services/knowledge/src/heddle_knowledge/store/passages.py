@@ -114,7 +114,7 @@ class Passages:
         contents = {passage.sha256 for passage in passages if passage.page}
         if not contents:
             return passages
-        drawn = await self._context.pages.of(handle.collection).pictured(contents)
+        drawn = await self._context.pages.place.of(handle.collection.id).pictured(contents)
         return [
             replace(each, has_picture=(each.sha256, each.page) in drawn) if each.page else each
             for each in passages
