@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from heddle_knowledge.embedders.embedding import unit
-from heddle_knowledge.pages.maxsim import maxsim
-from heddle_knowledge.pages.ranking import matched_words
+from heddle_knowledge.pages.ranking import matched_words, maxsim
 from heddle_knowledge.pages.word_vectors import pooled
 
 RANDOM = np.random.default_rng(7)

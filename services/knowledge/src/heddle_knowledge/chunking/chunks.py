@@ -2,7 +2,7 @@
 
 A chunk never crosses a heading or a page. Whole blocks are packed together up to about the
 target; a block over the longest is cut where it hurts least. A chunk is a part of the document's
-text (`layout`), word for word; only above the later parts of a table its header is repeated.
+text (`lay_out`), word for word; only above the later parts of a table its header is repeated.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,7 @@ from heddle_knowledge.chunking.options import DEFAULT, Chunking
 from heddle_knowledge.chunking.parents import Passage, parents
 from heddle_knowledge.chunking.splitting import Span, cut_block, overlapping
 from heddle_knowledge.errors import UnreadableDocumentError
-from heddle_knowledge.formats.blocks import Block, ParsedDocument
-from heddle_knowledge.formats.layout import lay_out
+from heddle_knowledge.formats.blocks import Block, ParsedDocument, lay_out
 
 MOST_CHUNKS = 30_000
 """Chunks that one document may have."""

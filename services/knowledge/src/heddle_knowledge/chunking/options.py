@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heddle_knowledge.errors import InvalidInputError
-
 FEWEST, MOST = 100, 4_000
 """Characters that passages may aim at."""
 MOST_PARENT = 16_000
@@ -53,16 +51,6 @@ class Chunking:
             yield "overlap_characters", "must be 0 or more, and less than half of the target"
         if not self.target <= self.parent <= MOST_PARENT:
             yield "parent_characters", f"must be between the target and {MOST_PARENT:,}"
-
-    def check(self) -> None:
-        """Refuse options that cannot be used.
-
-        Raises:
-            InvalidInputError: Names each of them with its rule.
-        """
-        problems = [f"{name} {rule}" for name, rule in self.problems()]
-        if problems:
-            raise InvalidInputError(f"Documents cannot be cut so: {'; '.join(problems)}.")
 
 
 DEFAULT = Chunking()

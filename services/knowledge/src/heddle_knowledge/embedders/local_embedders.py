@@ -43,17 +43,11 @@ _FAILED = (
 
 
 class EmbedRequest(msgspec.Struct, frozen=True):
-    """Texts to embed, and by which model."""
+    """Texts to embed, and by which model. The reply is float32 in this machine's byte order."""
 
     model: str
     texts: list[str]
     kind: Kind
-
-
-class EmbedReply(msgspec.Struct, frozen=True):
-    """Vectors: float32 in this machine's byte order, row after row."""
-
-    vectors: bytes
 
 
 def load_model(name: str) -> LocalModel:
@@ -116,11 +110,11 @@ class LocalEmbedder:
         worker = self._worker if kind == "passage" else self._query_worker
         reply = await worker.call(
             EmbedRequest(self._info.model, list(texts), kind),
-            EmbedReply,
+            bytes,
             failed=EmbeddingError(_FAILED),
             closed=EmbeddingError("The embedder is closed. Try again once it is back."),
         )
-        return np.frombuffer(reply.vectors, dtype=np.float32).reshape(-1, DIMENSION)
+        return np.frombuffer(reply, dtype=np.float32).reshape(-1, DIMENSION)
 
     async def aclose(self) -> None:
         """End the workers."""

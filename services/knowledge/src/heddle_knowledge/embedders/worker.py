@@ -8,7 +8,6 @@ import numpy as np
 from heddle_knowledge.embedders.local_embedders import (
     FOREGROUND,
     PRIORITY,
-    EmbedReply,
     EmbedRequest,
     load_model,
 )
@@ -31,13 +30,13 @@ def main() -> None:
     )
 
 
-def _embedded(request: EmbedRequest) -> EmbedReply:
+def _embedded(request: EmbedRequest) -> bytes:
     model = _model(request.model)
     if request.kind == "passage":
-        return EmbedReply(model.embed(request.texts, "passage").tobytes())
+        return model.embed(request.texts, "passage").tobytes()
     # One by one: in company a quantised vector would depend on the other queries.
     vectors = [model.embed([text], "query") for text in request.texts]
-    return EmbedReply(np.concatenate(vectors).tobytes())
+    return np.concatenate(vectors).tobytes()
 
 
 if __name__ == "__main__":

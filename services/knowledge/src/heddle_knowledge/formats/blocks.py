@@ -1,8 +1,14 @@
-"""The form that every document takes once it is read: blocks of text under headings."""
+"""The form that every document takes once it is read: blocks of text under headings.
+
+One below the other they are one text, in which character offsets count.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
+
+_GAP = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +121,36 @@ def table_lines(rows: Iterable[Iterable[str]], headers: int = 1) -> tuple[str, s
 def _line(cells: Iterable[str]) -> str:
     written = [" ".join(cell.split()) for cell in cells]
     return " | ".join(written).strip() if any(written) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The text of a document, and where each of its blocks begins in it."""
+
+    text: str
+    starts: tuple[int, ...]
+
+
+def lay_out(blocks: Iterable[Block]) -> Layout:
+    """Write blocks one below the other, each new section under its title.
+
+    Pages show the titles of their sections themselves; above their blocks stands none.
+    """
+    parts: list[str] = []
+    starts: list[int] = []
+    size = 0
+    heading: tuple[str, ...] = ()
+    for block in blocks:
+        titles = () if block.page is not None else _opened(heading, block.heading)
+        heading = block.heading
+        for part in (*titles, block.text):
+            parts.append(part)
+            size += len(part) + len(_GAP)
+        starts.append(size - len(block.text) - len(_GAP))
+    return Layout(_GAP.join(parts), tuple(starts))
+
+
+def _opened(before: tuple[str, ...], now: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the titles of the sections that begin between two blocks."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False))
+    return now[sum(1 for _ in same) :]

@@ -13,9 +13,8 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from heddle_knowledge.errors import UnreadableDocumentError
-from heddle_knowledge.formats.blocks import ParsedDocument
+from heddle_knowledge.formats.blocks import ParsedDocument, lay_out
 from heddle_knowledge.formats.captions import SECONDS, read_captions
-from heddle_knowledge.formats.layout import lay_out
 from heddle_knowledge.formats.markdown import read_markdown
 from heddle_knowledge.formats.pdf import read_pdf
 from heddle_knowledge.formats.plain import read_plain

@@ -59,7 +59,6 @@ class Collections:
         embedder = self.context.offered(embedding_model).info()
         more["language"] = language_of(language)
         created = new_collection(name, backend, embedder, title=title, settings=settings, **more)
-        created.chunking.check()
         await self.context.collection_store.add(created)
         return created
 
