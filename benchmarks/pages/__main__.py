@@ -31,7 +31,6 @@ from benchmarks.pages.manuals import fetch
 
 _MANUALS = ("gutenprint-doc", "debmake-doc", "xfig-doc")
 _LEADER = re.compile(r"(?:\. ?){4,}\s*[0-9ivxlc]+\s*$", re.MULTILINE)
-_COLLECTION = "manuals"
 _FOUND = 10
 _DAY = 86_400.0
 CONTRACT = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
@@ -81,16 +80,17 @@ async def service(folder: Path) -> AsyncGenerator["pb_grpc.KnowledgeServiceAsync
 
 
 async def ingest(stub: "pb_grpc.KnowledgeServiceAsyncStub", manuals: Sequence[Manual]) -> None:
-    """Put the manuals into a collection whose pages are searched."""
-    known = await stub.ListCollections(pb.ListCollectionsRequest(), **new_call_options(60))
-    if _COLLECTION not in {each.name for each in known.collections}:
-        collection = pb.Collection(name=_COLLECTION, page_handling=pb.PAGE_HANDLING_SEARCH)
-        await stub.CreateCollection(
-            pb.CreateCollectionRequest(collection=collection), **new_call_options(60)
-        )
+    """Put each manual into a collection of its own whose pages are searched."""
+    listed = await stub.ListCollections(pb.ListCollectionsRequest(), **new_call_options(60))
+    known = {each.name for each in listed.collections}
     for each in manuals:
+        if each.name not in known:
+            collection = pb.Collection(name=each.name, page_handling=pb.PAGE_HANDLING_SEARCH)
+            await stub.CreateCollection(
+                pb.CreateCollectionRequest(collection=collection), **new_call_options(60)
+            )
         request = pb.IngestDocumentRequest(
-            collection=_COLLECTION, name=f"{each.name}.pdf", data=each.data
+            collection=each.name, name=f"{each.name}.pdf", data=each.data
         )
         started = time.monotonic()
         async for event in stub.IngestDocument(request, **new_call_options(_DAY)):
@@ -104,12 +104,13 @@ async def measure(
 ) -> list[float]:
     """Return the nDCG@10 of every title."""
     often = Counter(title for each in manuals for title, _ in each.titles)
+    names = [each.name for each in manuals]
     gains = []
     for each in manuals:
         for title, page in each.titles:
             if often[title] > 1:
                 continue
-            request = pb.SearchPagesRequest(collections=[_COLLECTION], query=title, top_k=_FOUND)
+            request = pb.SearchPagesRequest(collections=names, query=title, top_k=_FOUND)
             results = (await stub.SearchPages(request, **new_call_options(60))).pages
             places = [(it.document, it.page) for it in results]
             right = (f"{each.name}.pdf", page)
@@ -126,10 +127,7 @@ async def best_scores(
     for each, following in zip(manuals, [*manuals[1:], manuals[0]], strict=True):
         for title, _ in each.titles:
             for name, scores in ((each.name, own), (following.name, other)):
-                request = pb.SearchPagesRequest(collections=[_COLLECTION], query=title, top_k=1)
-                request.filter.comparison.key = "document"
-                request.filter.comparison.operator = pb.OPERATOR_EQUAL
-                request.filter.comparison.values.append(f"{name}.pdf")
+                request = pb.SearchPagesRequest(collections=[name], query=title, top_k=1)
                 pages = (await stub.SearchPages(request, **new_call_options(60))).pages
                 scores.append(pages[0].score if pages else 0.0)
     return own, other

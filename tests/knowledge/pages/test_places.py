@@ -105,7 +105,7 @@ async def test_a_collection_without_pages_answers_and_leaves_no_trace(
     assert await page_place.collections() == set()
 
 
-async def test_pages_are_read_by_what_found_them_and_searched_within_documents(
+async def test_pages_are_read_by_what_found_them(
     collection_pages: CollectionPages,
 ) -> None:
     for sha256, axis in ((LOOM, 0), (FELT, 1)):
@@ -116,8 +116,6 @@ async def test_pages_are_read_by_what_found_them_and_searched_within_documents(
     nearest = await search.nearest(MEAN, 2)
     found = await search.read(nearest, [(FELT, 2), (LOOM, 2), (FELT, 9)], 4)
     assert [(page.sha256, page.page) for page in found] == [(LOOM, 1), (LOOM, 2), (FELT, 2)]
-    only = await search.read(await search.nearest(MEAN, 9, [FELT]), [], 4)
-    assert {page.sha256 for page in only} == {FELT}
 
 
 async def test_a_deleted_collection_leaves_no_trace_and_no_other_one_loses_pages(

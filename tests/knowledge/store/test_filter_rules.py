@@ -34,7 +34,7 @@ def nested(depth: int) -> pb.Filter:
 
 
 def read_filter(expression: pb.Filter) -> Condition:
-    return filter_condition(pb.SearchPagesRequest(filter=expression))
+    return filter_condition(pb.SearchCollectionsRequest(filter=expression))
 
 
 def test_a_filter_is_read_as_it_is_nested() -> None:

@@ -1868,7 +1868,6 @@ class SearchPagesRequest(_message.Message):
     COLLECTIONS_FIELD_NUMBER: _builtins.int
     QUERY_FIELD_NUMBER: _builtins.int
     TOP_K_FIELD_NUMBER: _builtins.int
-    FILTER_FIELD_NUMBER: _builtins.int
     THRESHOLD_FIELD_NUMBER: _builtins.int
     query: _builtins.str
     """The question. Only the first 8,000 characters count."""
@@ -1880,22 +1879,17 @@ class SearchPagesRequest(_message.Message):
     def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The collections' names or identifiers, 1 to 64."""
 
-    @_builtins.property
-    def filter(self) -> Global___Filter:
-        """Returns only pages of documents that match."""
-
     def __init__(
         self,
         *,
         collections: _abc.Iterable[_builtins.str] | None = ...,
         query: _builtins.str = ...,
         top_k: _builtins.int = ...,
-        filter: Global___Filter | None = ...,
         threshold: _builtins.float = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collections", b"collections", "filter", b"filter", "query", b"query", "threshold", b"threshold", "top_k", b"top_k"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collections", b"collections", "query", b"query", "threshold", b"threshold", "top_k", b"top_k"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

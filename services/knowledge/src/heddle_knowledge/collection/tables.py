@@ -19,13 +19,11 @@ from heddle_knowledge.collection.names import document_id
 from heddle_knowledge.collection.types import Document
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import (
-    EVERYTHING,
     LABELS,
     All,
     Compare,
     Condition,
     In,
-    both,
     labels,
 )
 from heddle_knowledge.engines.interface import Layout, Table
@@ -125,19 +123,17 @@ async def list_documents(table: Table, after: str, limit: int) -> list[Document]
     return await _heads(table, later, order_by=["document"], limit=limit)
 
 
-async def documents_of(
-    table: Table, contents: Collection[str], where: Condition = EVERYTHING
-) -> list[Document]:
-    """Return the documents with one of some contents, each a SHA-256, that match, by name."""
+async def documents_of(table: Table, contents: Collection[str]) -> list[Document]:
+    """Return the documents with one of some contents, each a SHA-256, by name."""
     if not contents:
         return []
-    among = both(In("sha256", tuple(sorted(contents))), where)
+    among = In("sha256", tuple(sorted(contents)))
     return await _heads(table, among, order_by=["document"], limit=MOST_ROWS)
 
 
-async def all_contents(table: Table, where: Condition = EVERYTHING) -> set[str]:
-    """Return the SHA-256 of every document that matches."""
-    rows = await table.rows(["sha256"], both(Compare("ordinal", "=", 0), where))
+async def all_contents(table: Table) -> set[str]:
+    """Return the SHA-256 of every document."""
+    rows = await table.rows(["sha256"], Compare("ordinal", "=", 0))
     return set(rows.column("sha256").to_pylist())
 
 

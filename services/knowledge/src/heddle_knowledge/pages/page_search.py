@@ -20,9 +20,8 @@ _PAGES = pages.c
 
 @dataclass(frozen=True, slots=True)
 class _Summaries:
-    """The mean vector of every page: documents and ids of shape [pages], vectors [pages, dim]."""
+    """The mean vector of every page: ids of shape [pages], vectors of shape [pages, dim]."""
 
-    documents: NDArray[np.str_]
     ids: NDArray[np.int64]
     vectors: NDArray[np.float32]
 
@@ -36,18 +35,10 @@ class PageSearch:
         self._here = _PAGES.collection == collection
         self._summaries: tuple[object, _Summaries] | None = None
 
-    async def nearest(
-        self, mean: Vectors, most: int, only: Collection[str] | None = None
-    ) -> list[int]:
-        """Return the ids of the pages whose mean vector is nearest to another one.
-
-        Args:
-            mean: The other one, of length 1.
-            most: The maximum number of pages.
-            only: The documents; None for all.
-        """
+    async def nearest(self, mean: Vectors, most: int) -> list[int]:
+        """Return the ids of at most so many pages whose mean vector is nearest to another one."""
         summaries = await self._all_summaries()
-        return await asyncio.to_thread(_nearest, summaries, mean, most, only)
+        return await asyncio.to_thread(_nearest, summaries, mean, most)
 
     async def read(
         self, ids: Collection[int], places: Collection[tuple[str, int]], dim: int
@@ -78,8 +69,9 @@ class PageSearch:
         state = select(func.count(), func.max(_PAGES.id), func.sum(_PAGES.id)).where(self._here)
         version = [tuple(row) for row in await self._database.rows(state)]
         if self._summaries is None or self._summaries[0] != version:
-            columns = _PAGES.sha256, _PAGES.id, _PAGES.summary
-            stored = select(*columns).where(self._here, _PAGES.summary.is_not(None))
+            stored = select(_PAGES.id, _PAGES.summary).where(
+                self._here, _PAGES.summary.is_not(None)
+            )
             rows = await self._database.rows(stored.order_by(_PAGES.id))
             self._summaries = version, await asyncio.to_thread(_decoded, rows)
         return self._summaries[1]
@@ -87,23 +79,15 @@ class PageSearch:
 
 def _decoded(rows: Sequence[Row[*tuple[Any, ...]]]) -> _Summaries:
     return _Summaries(
-        np.array([row.sha256 for row in rows], np.str_),
         np.array([row.id for row in rows], np.int64),
         np.array([np.frombuffer(row.summary, np.float16) for row in rows], np.float32),
     )
 
 
-def _nearest(
-    summaries: _Summaries, mean: Vectors, most: int, only: Collection[str] | None
-) -> list[int]:
+def _nearest(summaries: _Summaries, mean: Vectors, most: int) -> list[int]:
     if not len(summaries.ids):
         return []
     near = summaries.vectors @ mean
     count = min(most, len(near))
-    if only is not None:
-        allowed = np.isin(summaries.documents, list(only))
-        near, count = np.where(allowed, near, -np.inf), min(count, int(allowed.sum()))
-    if not count:
-        return []
     best = np.argpartition(-near, count - 1)[:count]
     return [int(id_) for id_ in summaries.ids[best]]

@@ -92,9 +92,7 @@ class PageStore:
         self,
         collection: Record,
         query: str,
-        *,
         matching: Collection[tuple[str, int]] = (),
-        only: Collection[str] | None = None,
     ) -> list[RankedPage]:
         """Return pages for a question, the best first; none for a blank one.
 
@@ -102,7 +100,6 @@ class PageStore:
             collection: The collection.
             query: The question.
             matching: Pages that have words of it, by the SHA-256 of their documents.
-            only: The documents by their SHA-256; None for all.
 
         Raises:
             UnsuitableCollectionError: The pages of the collection are not searched.
@@ -124,9 +121,7 @@ class PageStore:
                 f"({self._maker(collection)}). Configure the former, or ingest its documents again."
             )
         words = await self.model.embed_query(query)
-        return await rank(
-            pages_here.search, query, words, self.model.info(), matching=matching, only=only
-        )
+        return await rank(pages_here.search, query, words, self.model.info(), matching)
 
     async def sweep(
         self, collection: Record, current: Callable[[], Awaitable[Collection[str]]]

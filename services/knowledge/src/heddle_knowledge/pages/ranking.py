@@ -36,9 +36,7 @@ async def rank(
     query: str,
     words: Vectors,
     model: PageModelInfo,
-    *,
     matching: Collection[tuple[str, int]] = (),
-    only: Collection[str] | None = None,
 ) -> list[RankedPage]:
     """Return the candidates, the best first.
 
@@ -48,11 +46,10 @@ async def rank(
         words: Its vectors, shape [any, dim].
         model: What made them, and those of the pages.
         matching: Further candidates, documents by their SHA-256, and pages.
-        only: The documents by their SHA-256; None for all.
     """
     nearest: list[int] = []
     if len(words):
-        nearest = await search.nearest(unit(words.mean(axis=0)), _BY_MEANING, only)
+        nearest = await search.nearest(unit(words.mean(axis=0)), _BY_MEANING)
     pages = await search.read(nearest, matching, model.dim)
     return await asyncio.to_thread(_ranked, pages, words, "" if model.visual else query)
 

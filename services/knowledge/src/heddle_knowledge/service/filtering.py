@@ -59,8 +59,8 @@ def search_condition(request: pb.SearchCollectionsRequest) -> Condition:
     return condition
 
 
-def filter_condition(request: pb.SearchCollectionsRequest | pb.SearchPagesRequest) -> Condition:
-    """Return of which documents a search may return passages or pages: those of its filter.
+def filter_condition(request: pb.SearchCollectionsRequest) -> Condition:
+    """Return of which documents a search may return passages: those of its filter.
 
     Raises:
         InvalidRequestError: The filter breaks a rule of the contract.

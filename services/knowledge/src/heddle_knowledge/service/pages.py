@@ -24,7 +24,6 @@ from heddle_knowledge.service.calls import (
     refuse,
 )
 from heddle_knowledge.service.failures import reason
-from heddle_knowledge.service.filtering import filter_condition
 from heddle_knowledge.service.messages import page_message
 from heddle_knowledge.service.metrics import PAGES, count_if_empty, describe_search, measured_search
 
@@ -47,7 +46,6 @@ class PageCalls(Calls):
         """Search the pages of all collections at once; those that fail have errors of their own."""
         check_collections(request.collections)
         _check(request)
-        where = filter_condition(request)
         reader = self._reader()
         store = await self._store()
         top_k = request.top_k or _DEFAULT_TOP_K
@@ -56,7 +54,7 @@ class PageCalls(Calls):
         async def search(reference: str) -> list[pb.PageMatch]:
             _, collection = await self._meant(reader.person, reference)
             with measured_search(PAGES, reason):
-                matches = await store.pages.search(collection.id, query, top_k=top_k, where=where)
+                matches = await store.pages.search(collection.id, query, top_k=top_k)
                 describe_search(collection.public_id, top_k, matches)
             count_if_empty(PAGES, matches)
             return [

@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from heddle_knowledge.collection.passages import passages_of_pages
-from heddle_knowledge.collection.tables import all_contents, documents_of
+from heddle_knowledge.collection.tables import documents_of
 from heddle_knowledge.collection.types import Document
-from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.collection_pages import CollectionPages
 from heddle_knowledge.pages.models import PageModelInfo
@@ -40,7 +39,7 @@ class Pages:
         return self._context.pages.model.info()
 
     async def search(
-        self, collection: str, query: str, *, top_k: int, where: Condition = EVERYTHING
+        self, collection: str, query: str, *, top_k: int
     ) -> list[tuple[Document, RankedPage]]:
         """Find pages for a question, by late interaction over all that stands on them.
 
@@ -48,7 +47,6 @@ class Pages:
             collection: Where to look; one whose page handling is `search`.
             query: The question; its first 254 tokens count.
             top_k: At most so many pages, 50 at most.
-            where: Of which documents.
 
         Returns:
             Documents as they are now, each with its page, the best first; none for a blank query.
@@ -60,22 +58,14 @@ class Pages:
         """
         handle = await self._context.open(collection)
         query = query.encode(errors="replace").decode()
-        only = None
-        if where != EVERYTHING:
-            async with handle.using():
-                only = await all_contents(handle.table, where)
         matching: set[tuple[str, int]] = set()
         if handle.collection.page_handling == "search" and not self.model.visual:
-            found = await self._passages.search(
-                collection, query, top_k=_MATCHING, mode="text", where=where
-            )
+            found = await self._passages.search(collection, query, top_k=_MATCHING, mode="text")
             matching = {(each.sha256, each.page) for each in found if each.page}
-        ranked = await self._context.pages.search(
-            handle.collection, query, matching=matching, only=only
-        )
+        ranked = await self._context.pages.search(handle.collection, query, matching=matching)
         async with handle.using():
             contents = {page.stored.sha256 for page in ranked}
-            current = await documents_of(handle.table, contents, where)
+            current = await documents_of(handle.table, contents)
         matches = [
             (document, page)
             for page in ranked
