@@ -92,14 +92,14 @@ def matched_words(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
 
     1 stands for the three rarest words, each once in a text of average length.
     """
-    asked = list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_WORDS]
+    question_words = list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_WORDS]
     counts = [Counter(_WORD.findall(text.lower())) for text in texts]
-    having = {word: sum(word in each for each in counts) for word in asked}
+    having = {word: sum(word in each for each in counts) for word in question_words}
     weights = {word: _rarity(each, len(texts)) for word, each in having.items() if each}
     if not weights:
         return np.zeros(len(texts), np.float32)
     # A word that no text has weighs as much as the others do on average.
-    unknown = [sum(weights.values()) / len(weights)] * (len(asked) - len(weights))
+    unknown = [sum(weights.values()) / len(weights)] * (len(question_words) - len(weights))
     rarest = sum(sorted([*weights.values(), *unknown])[-_RAREST:])
     sizes = [each.total() for each in counts]
     mean = sum(sizes) / len(sizes)

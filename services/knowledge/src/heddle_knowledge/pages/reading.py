@@ -41,8 +41,8 @@ def read_page(document: pypdfium2.PdfDocument, number: int, recogniser: Recognis
     # What stands in the text layer already is not said twice.
     beyond = [seen for _, seen in figures if seen and seen not in text and not scanned]
     whole = "\n\n".join(filter(None, (text, *beyond)))[:LONGEST_TEXT]
-    told = (": ".join(filter(None, figure)) for figure in figures)
-    return DrawnPage(number, picture, whole, tuple(filter(None, told)), scanned=bool(lines))
+    figure_texts = (": ".join(filter(None, figure)) for figure in figures)
+    return DrawnPage(number, picture, whole, tuple(filter(None, figure_texts)), scanned=bool(lines))
 
 
 class _Layer:

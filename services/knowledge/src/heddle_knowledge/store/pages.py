@@ -60,8 +60,8 @@ class Pages:
         query = query.encode(errors="replace").decode()
         matching: set[tuple[str, int]] = set()
         if handle.collection.page_handling == "search" and not self.model.visual:
-            found = await self._passages.search(collection, query, top_k=_MATCHING, mode="text")
-            matching = {(each.sha256, each.page) for each in found if each.page}
+            passages = await self._passages.search(collection, query, top_k=_MATCHING, mode="text")
+            matching = {(each.sha256, each.page) for each in passages if each.page}
         ranked = await self._context.pages.search(handle.collection, query, matching=matching)
         async with handle.using():
             contents = {page.stored.sha256 for page in ranked}
