@@ -18,6 +18,7 @@ from heddle_knowledge.chunking.chunks import Chunk, chunk
 from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.formats.blocks import ParsedDocument
 from heddle_knowledge.graph.graphs import CollectionGraph, Graphs
+from heddle_knowledge.graph.parts import GraphParts
 from heddle_knowledge.graph.records import AskPaths, AskThemes, Held
 from heddle_knowledge.workers.worker import WorkerProcess
 
@@ -41,9 +42,9 @@ async def _measure(packages: int) -> None:
         async with aclosing(KnowledgeDatabase("", Path(folder))) as database:
             graphs = Graphs(database, seconds=_SECONDS)
             try:
-                graph = CollectionGraph("bench", graphs.stored, graphs.extraction)
+                graph = CollectionGraph(GraphParts(database, "bench"), graphs.extraction)
                 await _drawn(graph, documents(packages))
-                await _asked(graphs, Held("bench", await graph.parts(), missing=0))
+                await _asked(graphs, Held("bench", await graph.parts.all(), missing=0))
             finally:
                 await graphs.aclose()
 

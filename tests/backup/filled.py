@@ -72,10 +72,10 @@ async def _draw(folder: Path) -> None:
         collection = new_collection("people", "embedded", info, title="", settings={}, graph=True)
         await store.add(collection)
     async with open_pages("", folder / "pages") as pages:
-        drawn = GraphParts(pages.database)
-        await drawn.add(collection.id, "looms.pdf", "1" * 64, [passage], english=True)
-        await drawn.add(collection.id, "silent.pdf", "3" * 64, [], english=True)
-        await drawn.add(collection.id, "telares.pdf", "2" * 64, [], english=False)
+        drawn = GraphParts(pages.database, collection.id)
+        await drawn.add("looms.pdf", "1" * 64, [passage], english=True)
+        await drawn.add("silent.pdf", "3" * 64, [], english=True)
+        await drawn.add("telares.pdf", "2" * 64, [], english=False)
 
 
 async def _use(folder: Path) -> None:

@@ -62,10 +62,10 @@ def checksum(name: str) -> str:
 
 
 @pytest.fixture
-async def stored(folder: Path) -> AsyncGenerator[GraphParts]:
-    """The stored parts of all graphs."""
-    async with aclosing(KnowledgeDatabase("", folder / "pages", "pages.db")) as database:
-        yield GraphParts(database)
+async def database(folder: Path) -> AsyncGenerator[KnowledgeDatabase]:
+    """The database of graphs."""
+    async with aclosing(KnowledgeDatabase("", folder / "pages", "pages.db")) as opened:
+        yield opened
 
 
 def ways(answer: pb.FindGraphPathsResponse) -> list[list[str]]:
@@ -102,7 +102,7 @@ async def test_a_document_that_goes_takes_its_part_of_the_graph(store: Knowledge
 
 
 async def test_a_document_that_changes_changes_its_part_alone(
-    store: KnowledgeStore, stored: GraphParts
+    store: KnowledgeStore, database: KnowledgeDatabase
 ) -> None:
     stages = await put(store, "films", "derrickson.md", "Scott Derrickson met Ridley Scott.")
 
@@ -113,18 +113,20 @@ async def test_a_document_that_changes_changes_its_part_alone(
     assert (await paths(store, "Ed Wood", "Warner Bros")).summary.document_count == 3
     # Nothing of the old version stays.
     held = await store.graphs.held("films")
-    assert not await stored.has(held.collection, "derrickson.md", checksum("derrickson.md"))
+    assert not await GraphParts(database, held.collection).has(
+        "derrickson.md", checksum("derrickson.md")
+    )
 
 
 async def test_what_was_drawn_and_never_committed_does_not_count(
-    store: KnowledgeStore, stored: GraphParts
+    store: KnowledgeStore, database: KnowledgeDatabase
 ) -> None:
     """Somebody died between the two."""
     held = await store.graphs.held("films")
     names = [Name("ghost", "Ghost"), Name("ed wood", "Ed Wood")]
     ghosts = [NamedPassage(0, "Ghost and Ed Wood", None, "", names)]
     for version in (("ed-wood.md", "1" * 64), ("ghost.md", "2" * 64)):
-        await stored.add(held.collection, *version, ghosts, english=True)
+        await GraphParts(database, held.collection).add(*version, ghosts, english=True)
 
     answer = await paths(store, "Ed Wood", "Ghost")
 
@@ -133,11 +135,11 @@ async def test_what_was_drawn_and_never_committed_does_not_count(
 
 
 async def test_a_document_without_its_part_is_told_and_drawn_when_it_comes_again(
-    store: KnowledgeStore, stored: GraphParts
+    store: KnowledgeStore, database: KnowledgeDatabase
 ) -> None:
     held = await store.graphs.held("films")
     [part] = [each for each in held.parts if each.document == "burton.md"]
-    await stored.settle(held.collection, part.document, part.sha256, "")
+    await GraphParts(database, held.collection).settle(part.document, part.sha256, "")
 
     assert (await paths(store, "Ed Wood", "Tim Burton")).summary.missing_document_count == 1
     again = await put(store, "films", "burton.md", DOCUMENTS["burton.md"])
@@ -157,22 +159,22 @@ async def test_another_process_sees_what_this_one_draws(
 
 
 async def test_a_collection_that_goes_takes_its_graph(
-    store: KnowledgeStore, stored: GraphParts
+    store: KnowledgeStore, database: KnowledgeDatabase
 ) -> None:
     held = await store.graphs.held("films")
-    assert await stored.of(held.collection)
+    assert await GraphParts(database, held.collection).all()
 
     await store.collections.delete("films")
 
-    assert not await stored.of(held.collection)
+    assert not await GraphParts(database, held.collection).all()
 
 
 async def test_graphs_without_a_collection_are_swept(
-    store: KnowledgeStore, stored: GraphParts
+    store: KnowledgeStore, database: KnowledgeDatabase
 ) -> None:
-    await stored.add("0123", "a", "b", [], english=True)
+    await GraphParts(database, "0123").add("a", "b", [], english=True)
     await store.clean()
-    assert not await stored.of("0123")
+    assert not await GraphParts(database, "0123").all()
     assert (await store.graphs.held("films")).parts
 
 

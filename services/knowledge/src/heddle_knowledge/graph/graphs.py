@@ -9,7 +9,7 @@ from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.collection.types import Collection
 from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.errors import InvalidInputError, StorageError
-from heddle_knowledge.graph.parts import GraphParts
+from heddle_knowledge.graph.parts import GraphParts, drawn_collections, passages
 from heddle_knowledge.graph.records import (
     AskPaths,
     AskThemes,
@@ -18,7 +18,6 @@ from heddle_knowledge.graph.records import (
     Learn,
     Name,
     NamedPassage,
-    Part,
     Reply,
 )
 from heddle_knowledge.workers.worker import WorkerProcess
@@ -45,14 +44,13 @@ class Graphs:
     """The graphs of a store. Belongs to the event loop that uses it.
 
     Attributes:
-        stored: The parts of all graphs.
         extraction: The process that finds names.
         network: The process that answers.
     """
 
     def __init__(self, database: KnowledgeDatabase, seconds: float = _ANSWER_SECONDS) -> None:
         """Take the database of the parts, and the time limit of an answer. Start nothing."""
-        self.stored = GraphParts(database)
+        self._database = database
         self.extraction = WorkerProcess(
             _EXTRACTION, seconds=_EXTRACTION_SECONDS, refusal=StorageError
         )
@@ -75,7 +73,7 @@ class Graphs:
         """Return the graph of a collection, which need not be there yet; None if it has none."""
         if not collection.graph:
             return None
-        return CollectionGraph(collection.id, self.stored, self.extraction)
+        return CollectionGraph(GraphParts(self._database, collection.id), self.extraction)
 
     async def sweep(self, known: Callable[[], Awaitable[Container[str]]]) -> None:
         """Delete the graphs of collections that are gone.
@@ -84,11 +82,11 @@ class Graphs:
             known: Tells the ids of the collections. Asked after the graphs were listed, so that a
                 new collection is not taken for one that is gone.
         """
-        if drawn := await self.stored.collections():
+        if drawn := await drawn_collections(self._database):
             there = await known()
             for collection in drawn:
                 if collection not in there:
-                    await self.stored.remove(collection)
+                    await GraphParts(self._database, collection).remove()
 
     async def ask(self, question: AskThemes | AskPaths) -> bytes:
         """Return the encoded response that `question` names.
@@ -106,7 +104,8 @@ class Graphs:
                     return reply.response
                 for start in range(0, len(reply.needed), _BATCH):
                     ids = reply.needed[start : start + _BATCH]
-                    parts = dict.fromkeys(ids, _NO_PASSAGES) | await self.stored.passages(ids)
+                    stored = await passages(self._database, ids)
+                    parts = dict.fromkeys(ids, _NO_PASSAGES) | stored
                     await self.network.call(Learn(parts), Reply, failed=failed)
         raise failed
 
@@ -119,14 +118,8 @@ class Graphs:
 class CollectionGraph:
     """The graph of one collection."""
 
-    collection: str
-    """Its id."""
-    stored: GraphParts
+    parts: GraphParts
     extraction: WorkerProcess
-
-    async def lacks(self, document: str, sha256: str) -> bool:
-        """Return whether a version of a document is not in the graph."""
-        return not await self.stored.has(self.collection, document, sha256)
 
     async def draw(
         self, document: str, sha256: str, chunks: Sequence[Chunk]
@@ -147,27 +140,9 @@ class CollectionGraph:
             names += reply.names
             words, english = words + reply.words, english + reply.english
         is_english = words <= _FEW_WORDS or english >= _ENGLISH * words
-        passages = _named(chunks, names) if is_english else []
-        await self.stored.add(self.collection, document, sha256, passages, english=is_english)
+        named = _named(chunks, names) if is_english else []
+        await self.parts.add(document, sha256, named, english=is_english)
         yield len(chunks)
-
-    async def settle(self, document: str, old: str, new: str = "") -> None:
-        """Drop what was found in the version of a document that has gone.
-
-        Args:
-            document: The document's name.
-            old: The checksum of that version; empty if there was none.
-            new: That of the version that took its place, if one did.
-        """
-        await self.stored.settle(self.collection, document, old, new)
-
-    async def parts(self) -> list[Part]:
-        """Return the versions of documents that are in the graph, of which not all need count."""
-        return await self.stored.of(self.collection)
-
-    async def remove(self) -> None:
-        """Remove the graph."""
-        await self.stored.remove(self.collection)
 
     async def _extracted(self, texts: list[str]) -> Extracted:
         return await self.extraction.call(

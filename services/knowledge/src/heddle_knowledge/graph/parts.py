@@ -23,19 +23,20 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class GraphParts:
-    """Reads and writes the parts of all graphs. Methods raise `StorageError`."""
+    """Reads and writes the parts of the graph of a collection. Methods raise `StorageError`."""
 
-    def __init__(self, database: KnowledgeDatabase) -> None:
+    def __init__(self, database: KnowledgeDatabase, collection: str) -> None:
+        """Take the database, and the id of the collection."""
         self._database = database
+        self._collection = collection
 
-    async def has(self, collection: str, document: str, sha256: str) -> bool:
+    async def has(self, document: str, sha256: str) -> bool:
         """Return whether a version of a document is in the graph."""
-        version = _of(collection, document), _PARTS.sha256 == sha256
+        version = self._of(document), _PARTS.sha256 == sha256
         return bool(await self._database.rows(select(_PARTS.id).where(*version)))
 
     async def add(
         self,
-        collection: str,
         document: str,
         sha256: str,
         passages: Sequence[NamedPassage],
@@ -44,10 +45,10 @@ class GraphParts:
     ) -> None:
         """Store what was found in a version of a document, in place of what was there before."""
         async with self._database.writing() as connection:
-            version = _of(collection, document), _PARTS.sha256 == sha256
+            version = self._of(document), _PARTS.sha256 == sha256
             await connection.execute(delete(graph_parts).where(*version))
             new = insertion(connection, graph_parts).values(
-                collection=collection,
+                collection=self._collection,
                 document=document,
                 sha256=sha256,
                 english=english,
@@ -57,42 +58,50 @@ class GraphParts:
             # Another replica may have just added it.
             await connection.execute(new.on_conflict_do_nothing())
 
-    async def of(self, collection: str) -> list[Part]:
-        """Return the versions of documents that are in a graph."""
+    async def all(self) -> list[Part]:
+        """Return the versions of documents that are in it, of which not all need count."""
         columns = _PARTS.id, _PARTS.document, _PARTS.sha256, _PARTS.english
-        rows = await self._database.rows(select(*columns).where(_PARTS.collection == collection))
+        rows = await self._database.rows(
+            select(*columns).where(_PARTS.collection == self._collection)
+        )
         return [Part(*row) for row in rows]
 
-    async def passages(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Return the passages of some parts, encoded; without parts that were deleted meanwhile."""
-        rows = await self._database.rows(
-            select(_PARTS.id, _PARTS.passages).where(_PARTS.id.in_(ids))
-        )
-        return {row.id: row.passages for row in rows}
-
-    async def settle(self, collection: str, document: str, old: str, new: str) -> None:
-        """Delete the version `old` of a document, and remains of crashes, but not `new`.
+    async def settle(self, document: str, old: str, new: str = "") -> None:
+        """Delete the version of a document that has gone, and remains of crashes.
 
         Others may have drawn a version that they have yet to commit: it stays.
+
+        Args:
+            document: The document's name.
+            old: The checksum of that version; empty if there was none.
+            new: That of the version that took its place, if one did.
         """
         if not self._database.exists():
             return
         async with self._database.writing() as connection:
             left_over = _PARTS.drawn_at < clock(connection) - _LEFT_OVER_SECONDS
             gone = _PARTS.sha256 != new, or_(_PARTS.sha256 == old, left_over)
-            await connection.execute(delete(graph_parts).where(_of(collection, document), *gone))
+            await connection.execute(delete(graph_parts).where(self._of(document), *gone))
 
-    async def remove(self, collection: str) -> None:
-        """Delete the graph of a collection."""
+    async def remove(self) -> None:
+        """Delete the graph."""
         if self._database.exists():
             async with self._database.writing() as connection:
-                await connection.execute(delete(graph_parts).where(_PARTS.collection == collection))
+                await connection.execute(
+                    delete(graph_parts).where(_PARTS.collection == self._collection)
+                )
 
-    async def collections(self) -> set[str]:
-        """Return the ids of the collections that have parts."""
-        rows = await self._database.rows(select(_PARTS.collection).distinct())
-        return {row.collection for row in rows}
+    def _of(self, document: str) -> ColumnElement[bool]:
+        return (_PARTS.collection == self._collection) & (_PARTS.document == document)
 
 
-def _of(collection: str, document: str) -> ColumnElement[bool]:
-    return (_PARTS.collection == collection) & (_PARTS.document == document)
+async def passages(database: KnowledgeDatabase, ids: Sequence[int]) -> dict[int, bytes]:
+    """Return the passages of some parts, encoded; without parts that were deleted meanwhile."""
+    rows = await database.rows(select(_PARTS.id, _PARTS.passages).where(_PARTS.id.in_(ids)))
+    return {row.id: row.passages for row in rows}
+
+
+async def drawn_collections(database: KnowledgeDatabase) -> set[str]:
+    """Return the ids of the collections that have parts."""
+    rows = await database.rows(select(_PARTS.collection).distinct())
+    return {row.collection for row in rows}

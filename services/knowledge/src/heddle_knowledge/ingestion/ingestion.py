@@ -143,7 +143,7 @@ async def ingest(
     async with handle.using():
         present = await find_document(handle.table, source.name)
     sha256 = document.sha256
-    undrawn = graph is not None and await graph.lacks(source.name, sha256)
+    undrawn = graph is not None and not await graph.parts.has(source.name, sha256)
     if present and present.fingerprint == document.fingerprint and not undrawn:
         same = (present.uri, present.metadata) == (document.uri, document.metadata)
         if same or source.is_markdown:  # whose fingerprint covers both
@@ -192,7 +192,7 @@ async def ingest(
     prepared = Prepared(document, chunks, [known[text] for text in texts])
     replaced = await shared.commits.put(handle, prepared)
     if graph is not None:
-        await graph.settle(source.name, present.sha256 if present else "", sha256)
+        await graph.parts.settle(source.name, present.sha256 if present else "", sha256)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
 
 

@@ -111,4 +111,4 @@ class Collections:
         await self.context.collection_store.remove(collection)
         await self.context.pages.place.drop(collection.id)
         if graph := self.context.graphs.of(collection):
-            await graph.remove()
+            await graph.parts.remove()

@@ -183,7 +183,7 @@ class Documents:
             await handle.registry.note_deletion(handle.collection.id)
             # Before the document: after a crash in between, a further call deletes the rest.
             if graph := self._context.graphs.of(handle.collection):
-                await graph.settle(name, gone.sha256)
+                await graph.parts.settle(name, gone.sha256)
             await handle.table.delete(Compare("document", "=", name))
         self._committed(handle.collection.id, 0)
 

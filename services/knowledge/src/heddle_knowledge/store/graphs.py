@@ -34,7 +34,9 @@ class CollectionGraphs:
             )
         documents = await self._documents.all(record.id)
         current = {(document.name, document.sha256) for document in documents}
-        parts = [part for part in await graph.parts() if (part.document, part.sha256) in current]
+        parts = [
+            part for part in await graph.parts.all() if (part.document, part.sha256) in current
+        ]
         return Held(record.id, parts, missing=len(current) - len(parts))
 
     async def ask(self, question: AskThemes | AskPaths) -> bytes:

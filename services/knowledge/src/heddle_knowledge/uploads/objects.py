@@ -1,29 +1,11 @@
-"""Stores the bytes of files: in a folder, or in an object store."""
+"""Stores the bytes of files in a folder, as `ObjectStore` does in a bucket."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 from heddle_runtime.storage.durable_files import sync, write
 from heddle_runtime.storage.object_store import StoredObject
-
-
-class Objects(Protocol):
-    """Bytes by keys. Blocks: call it from a thread. See `heddle_runtime.storage.object_store`."""
-
-    def put(self, key: str, data: bytes) -> None:
-        """Store an object."""
-
-    def get(self, key: str) -> bytes | None:
-        """Return an object, None if there is none."""
-
-    def delete(self, key: str) -> None:
-        """Delete an object, if it is there."""
-
-    def all(self, prefix: str) -> Sequence[StoredObject]:
-        """Return the objects whose keys begin with a prefix, which ends with a slash."""
 
 
 class FolderObjects:

@@ -9,12 +9,13 @@ from typing import Any
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, ResourceExhaustedError
 from heddle_runtime.storage.database.inserting import insertion
+from heddle_runtime.storage.object_store import ObjectStore
 from sqlalchemy import Row, delete, func, select
 
 from heddle_knowledge.collection.access import Person
 from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.database.schema import deleted_uploads, uploads
-from heddle_knowledge.uploads.objects import Objects
+from heddle_knowledge.uploads.objects import FolderObjects
 from heddle_knowledge.uploads.records import is_id
 
 MAX_FILES = 5_000
@@ -43,7 +44,9 @@ def check_room(files: int, size: int) -> None:
 class Uploads:
     """Reads and writes them."""
 
-    def __init__(self, database: KnowledgeDatabase, objects: Objects | None) -> None:
+    def __init__(
+        self, database: KnowledgeDatabase, objects: ObjectStore | FolderObjects | None
+    ) -> None:
         """Take the database, and the store of bytes; without one, bytes are in the rows."""
         self._database = database
         self._objects = objects
