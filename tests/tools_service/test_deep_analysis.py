@@ -9,7 +9,7 @@ from heddle_tools_service.sdk import ToolUnavailableError
 from heddle_tools_service.testing import Outcome, ScriptedModel, ScriptedPages, ScriptedPassages
 from heddle_tools_service.tools.combined_rankings import fused
 from heddle_tools_service.tools.deep_analysis import deep_analysis
-from heddle_tools_service.tools.planning import Search, planned
+from heddle_tools_service.tools.investigation import Search, planned
 from tools_service.neighbours import failure_of, page, passage, run_tool
 
 HERE: dict[str, Any] = {"collections": ["notes"]}

@@ -34,6 +34,7 @@ from heddle_tools_service.tools.retrieval import (
 from heddle_tools_service.tools.retrieved import passage_source
 
 _NAMES = 8
+_MAX_PATHS = 3
 _CAUTION = (
     "Names are linked because they stand in one passage; read the passages for what links them."
 )
@@ -50,13 +51,6 @@ class GraphConfig(ToolConfig):
     )
     themes: int = Field(
         title="Themes", default=5, ge=1, le=20, description="Themes to tell in the mode global"
-    )
-    paths: int = Field(
-        title="Connections",
-        default=3,
-        ge=1,
-        le=10,
-        description="Ways to tell in the mode relationship",
     )
 
 
@@ -113,7 +107,7 @@ async def graph_search(call: ToolCall[GraphConfig, GraphQuestion], graph: Graph)
     if not start or not end:
         raise ToolError("relationship mode requires both entity_a and entity_b.")
     call.status(f"looking for what links {start} and {end}")
-    results = await graph.paths(collections, start, end, max_results=call.config.paths)
+    results = await graph.paths(collections, start, end, max_results=_MAX_PATHS)
     refuse_failure(results.failures, collections)
     return _paths(start, end, results)
 

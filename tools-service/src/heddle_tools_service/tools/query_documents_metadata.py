@@ -69,11 +69,6 @@ class DocumentsConfig(ToolConfig):
     max_rows: int = Field(
         title="Rows", default=50, ge=1, le=500, description="Rows of an answer at most"
     )
-    allow_sql: bool = Field(
-        title="SQL of the model",
-        default=True,
-        description="Whether models may write the SQL themselves. It is checked like any other",
-    )
 
 
 class DocumentsQuestion(ToolArguments):
@@ -149,8 +144,6 @@ async def _answered(
     question: str,
 ) -> tuple[Rows, str]:
     if call.arguments.sql:
-        if not call.config.allow_sql:
-            raise ToolError("SQL is not accepted here. Ask in words, in query.")
         call.status("asking the documents")
         return await _select(call, documents, call.arguments.sql), "caller"
     if not model.configured:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -95,15 +95,7 @@ class SearchText(ToolArguments):
     )
 
 
-class HasCollections(Protocol):
-    """A configuration that names collections."""
-
-    @property
-    def collections(self) -> tuple[str, ...]:
-        """The names; empty ones are ignored."""
-
-
-def chosen(config: HasCollections) -> tuple[str, ...]:
+def chosen(config: Any) -> tuple[str, ...]:  # noqa: ANN401 - any configuration with `collections`
     """Return the names of the collections, each once."""
     return tuple(dict.fromkeys(filter(None, config.collections)))
 
@@ -142,7 +134,7 @@ async def searchable_documents_exist(call: ToolCall[Any, Any], passages: Passage
     return await documents_exist(call, passages) and await searchable(call, passages)
 
 
-def required(config: HasCollections) -> tuple[str, ...]:
+def required(config: Any) -> tuple[str, ...]:  # noqa: ANN401 - likewise
     """Return the names of the collections, each once.
 
     Raises:
