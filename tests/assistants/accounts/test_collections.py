@@ -59,8 +59,7 @@ async def test_each_comes_with_the_server_of_its_organisation(
     assert found == [("3", "http://kb.evil.example"), ("5", "")]
 
 
-async def test_an_empty_or_an_endless_question_is_refused(accounts: Accounts) -> None:
-    for ids in ([], [str(number) for number in range(1001)]):
-        with pytest.raises(InvalidRequestError) as caught:
-            await withheld(accounts, ids, owner=ANN.subject)
-        assert [each.field for each in caught.value.violations] == ["ids"]
+async def test_an_empty_question_is_refused(accounts: Accounts) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        await withheld(accounts, [], owner=ANN.subject)
+    assert [each.field for each in caught.value.violations] == ["ids"]

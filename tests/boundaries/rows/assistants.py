@@ -5,10 +5,8 @@ from typing import Any
 
 from boundaries.rows.forms import Check
 from google.protobuf.duration_pb2 import Duration
-from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import (
     assistant_pb2,
-    following_pb2,
     jobs_pb2,
     questions_pb2,
     rows_pb2,
@@ -22,12 +20,11 @@ from heddle_assistants.accounts import checks, resolution, settings_text
 from heddle_assistants.accounts import model_prices as prices
 from heddle_assistants.accounts.sign_in import limits, password_hashes, passwords
 from heddle_assistants.audit import recorded
-from heddle_assistants.catalog import all_assistants, checking
+from heddle_assistants.catalog import checking
 from heddle_assistants.database.search import check_length
 from heddle_assistants.field_checks import may_be_user
-from heddle_assistants.following import servicer as following
+from heddle_assistants.imports import conflict_resolution
 from heddle_assistants.questions.store import check as check_questions
-from heddle_assistants.rows import batch_servicer
 from heddle_assistants.rubrics import content
 from heddle_assistants.sharing.store import shares_of
 from heddle_assistants.usage import days, entries, recording, reservations
@@ -42,17 +39,6 @@ from heddle_runtime.identity.callers import Identity
 
 def _reported(**fields: Any) -> object:
     return entries.entries_of(usage_pb2.RecordUsageRequest(**{"recorder": "r", **fields}))
-
-
-def _followed(digest_characters: int, origin_characters: int = 1) -> None:
-    following.check_rows(
-        following_pb2.FollowRowsRequest(
-            table=following_pb2.FOLLOWED_TABLE_USERS,
-            rows=rows_pb2.RowBatch(users=[rows_pb2.UserRow()]),
-            digests=["x" * digest_characters],
-            origin="x" * origin_characters,
-        )
-    )
 
 
 def _used(number: int, **counts: int) -> usage_pb2.UsageEntry:
@@ -86,6 +72,11 @@ def _rubric(characters: int) -> object:
 def _events(count: int, recorder: str = "r") -> None:
     events = [audit_pb2.RecordedEvent()] * count
     recorded._check(audit_pb2.RecordAuditEventsRequest(recorder=recorder, events=events))
+
+
+def _imported(size: int) -> object:
+    draft = conflict_resolution.Draft({"name": "x" * (size - 1), "owner": "y"})
+    return conflict_resolution._too_long(["name", "owner"], draft)
 
 
 def _assistant(*tools: assistant_pb2.ToolBinding) -> list[object]:
@@ -141,14 +132,8 @@ ROWS: dict[str, Check] = {
         n, limits.MAX_CLIENT_FAILURES, 1
     ),
     f"{_ASSISTANTS}.accounts.checks._LONGEST_NAME": lambda n: checks.check_name("x" * n, "name"),
-    f"{_ASSISTANTS}.accounts.checks._MOST_COLLECTIONS": lambda n: checks.check_collections(
-        account_pb2.ResolveCollectionsRequest(ids=["a"] * n)
-    ),
     f"{_ASSISTANTS}.accounts.resolution._MAX_DAYS": lambda n: next(
         resolution.retention_problems({"retention": {"usage_days": n}}), None
-    ),
-    f"{_ASSISTANTS}.catalog.all_assistants._MAX_IDS": lambda n: all_assistants.check_count(
-        ["a"] * n
     ),
     f"{_ASSISTANTS}.accounts.settings_text._LARGEST": lambda n: (
         settings_text.parsed("{}".ljust(n)) and None
@@ -156,12 +141,7 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.database.search.LONGEST_TEXT": lambda n: check_length("x" * n),
     f"{_ASSISTANTS}.audit.recorded.MAX_EVENTS": _events,
     f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
-    f"{_ASSISTANTS}.repository.batches.MAX_ROWS": lambda n: batch_servicer.check_size(n, "ids"),
-    f"{_ASSISTANTS}.following.servicer._MAX_CLAIMANT": lambda n: following.check_claim(
-        following_pb2.ClaimFollowingRequest(claimant="x" * n)
-    ),
-    f"{_ASSISTANTS}.following.servicer._MAX_DIGEST": _followed,
-    f"{_ASSISTANTS}.following.servicer._MAX_ORIGIN": lambda n: _followed(1, n),
+    f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,
     f"{_ASSISTANTS}.questions.store.MAX_QUESTIONS": _questions,
     f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
     f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),

@@ -27,6 +27,7 @@ from heddle_assistants.accounts.user_list import UserList
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.database.schema import api_keys, organizations
 from heddle_assistants.database.search import contains
+from heddle_assistants.field_checks import require
 
 
 @dataclass(eq=False, slots=True)
@@ -195,9 +196,7 @@ class AccountServicer(SignInServicer):
         require_service(caller().identity)
         reaching = not request.without_servers
         owner, slug = request.owner, request.organization
-        if not owner and not slug:
-            violation = Violation("owner", "name an owner or an organisation")
-            raise InvalidRequestError("The request is not valid.", [violation])
+        require(bool(owner or slug), "owner", "name an owner or an organisation")
         if not owner:
             return await self.settings.of_organization(slug, reaching=reaching)
         return await self.settings.of_owner(owner, slug, reaching=reaching)
@@ -214,7 +213,6 @@ class AccountServicer(SignInServicer):
     ) -> pb.ResolveCollectionsResponse:
         """Return the collections that an assistant may not use, and those that are shared."""
         require_service(caller().identity)
-        checks.check_collections(request)
         return await self.collections.resolved(request)
 
 

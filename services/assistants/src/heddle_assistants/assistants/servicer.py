@@ -9,9 +9,7 @@ from heddle_conversion.processors import current_connector
 from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import (
     AlreadyExistsError,
-    InvalidRequestError,
     MalformedAssistantError,
-    Violation,
 )
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, Identity
@@ -28,7 +26,12 @@ from heddle_assistants.catalog.summaries import malformed, outline
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.paging import fitting
 from heddle_assistants.database.search import check_length
-from heddle_assistants.field_checks import deprecated_connector, name_violations, refuse_nul
+from heddle_assistants.field_checks import (
+    deprecated_connector,
+    name_violations,
+    refuse_nul,
+    require,
+)
 from heddle_assistants.repository.deleting import Deletions, delete
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.reader import Reader, contract
@@ -130,7 +133,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         columns = _columns(assistant) | {"owner": assistant.owner}
         if request.published:
             columns |= {"published": True, "published_at": int(time.time())}
-        await self._catalog.refuse_name(assistant.name, identity)
+        (await self._catalog.name_check(identity))(assistant.name)
         taken = await self._catalog.taken()
         stored = await self._writer.insert(document, columns, identity, taken)
         return pb.CreateAssistantResponse(
@@ -144,9 +147,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
     ) -> pb.UpdateAssistantResponse:
         """Replace an assistant."""
         assistant, identity = request.assistant, caller().identity
-        if not assistant.id:
-            violation = Violation("assistant.id", "is required")
-            raise InvalidRequestError("The request does not say which assistant.", [violation])
+        require(bool(assistant.id), "assistant.id", "is required")
         await self._catalog.refuse_folder(assistant.id, identity)
         row, before = await self._reader.before_edit(assistant.id, identity)
         document, findings = await self._checked(assistant, before, context)

@@ -20,6 +20,7 @@ from heddle_assistants.access import ASSISTANTS, may_edit, may_use
 from heddle_assistants.catalog.folder import Contents, FolderAssistants
 from heddle_assistants.catalog.summaries import summary_of_row, summary_of_stored
 from heddle_assistants.database.assistant_row import Row
+from heddle_assistants.field_checks import require
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import no_assistant
@@ -33,7 +34,6 @@ _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
     pb.SELECTION_MANAGED: ASSISTANTS.editable,
     pb.SELECTION_SHARED: ASSISTANTS.shared,
 }
-_MAX_IDS = 1000
 _ID = re.compile(r"file-[0-9a-f]{32}")
 
 
@@ -49,7 +49,7 @@ class Catalog:
         self._reader = reader
 
     async def used_files(self, ids: Sequence[str]) -> list[str]:
-        """Return the uploaded files that assistants use. Raises as `used_files.used_files`."""
+        """Return the uploaded files that assistants use."""
         return await used_files(ids, await self._folder.contents(), self._rows)
 
     async def get(self, reference: str, identity: Identity) -> StoredAssistant:
@@ -104,16 +104,11 @@ class Catalog:
         by_id = (await self._folder.contents()).by_id
         return frozenset(each.removeprefix(FILE_PREFIX) for each in by_id)
 
-    async def refuse_name(self, name: str, identity: Identity) -> None:
-        """Refuse a new name that would find an assistant of the folder instead.
-
-        Raises:
-            AlreadyExistsError: There is one that `identity` may use.
-        """
-        (await self.name_check(identity))(name)
-
     async def name_check(self, identity: Identity) -> Callable[[str], None]:
-        """Return a function that refuses a new name likewise, without waiting."""
+        """Return a function that refuses a new name that would find an assistant of the folder.
+
+        It raises `AlreadyExistsError` if there is one that `identity` may use.
+        """
         by_name = (await self._folder.contents()).by_name
 
         def check(name: str) -> None:
@@ -152,9 +147,7 @@ class Catalog:
             after: The id before the first; empty for the beginning.
             limit: The maximum number of results.
         """
-        if selection not in _ROWS:
-            violation = Violation("selection", UNKNOWN_MEMBER)
-            raise InvalidRequestError("The selection is not known.", [violation])
+        require(selection in _ROWS, "selection", UNKNOWN_MEMBER)
         contents = await self._folder.contents()
         summaries = [
             each
@@ -219,23 +212,11 @@ def _matches(summary: pb.AssistantSummary, text: str) -> bool:
 
 
 async def used_files(ids: Sequence[str], folder: Contents, rows: Rows) -> list[str]:
-    """Return the identifiers that an assistant contains, in any member.
-
-    Raises:
-        InvalidRequestError: There are too many.
-    """
-    check_count(ids)
+    """Return the identifiers that an assistant contains, in any member."""
     used = {each for it in folder.by_id.values() for each in _ids_in(str(it.assistant))}
     async for document in rows.documents_with("file-"):
         used.update(_ids_in(document))
     return [each for each in ids if each in used]
-
-
-def check_count(ids: Sequence[str]) -> None:
-    """Refuse too many identifiers."""
-    if len(ids) > _MAX_IDS:
-        violation = Violation("ids", f"must be at most {_MAX_IDS}")
-        raise InvalidRequestError("The request is not valid.", [violation])
 
 
 def _ids_in(text: str) -> Iterator[str]:

@@ -10,11 +10,6 @@ from heddle_assistants.field_checks import require
 from heddle_assistants.following.applied_rows import TABLES, listed
 from heddle_assistants.following.applying import Applying, applied
 from heddle_assistants.following.claims import Claims
-from heddle_assistants.repository.batches import MAX_ROWS
-
-_MAX_CLAIMANT = 64
-_MAX_DIGEST = 64
-_MAX_ORIGIN = 64
 
 
 class FollowingServicer(pb_grpc.FollowingServiceServicer):
@@ -30,7 +25,6 @@ class FollowingServicer(pb_grpc.FollowingServiceServicer):
     ) -> pb.ClaimFollowingResponse:
         """Claim the right to follow the other installation."""
         require_service(caller().identity)
-        check_claim(request)
         return pb.ClaimFollowingResponse(claimed=await self._claims.claim(request))
 
     async def ListFollowedRows(
@@ -48,7 +42,7 @@ class FollowingServicer(pb_grpc.FollowingServiceServicer):
     ) -> pb.FollowRowsResponse:
         """Apply rows of the other installation."""
         require_service(caller().identity)
-        check_rows(request)
+        _require_table(request.table)
         drafts = await self._applying.run(request)
         return pb.FollowRowsResponse(rows=map(applied, drafts))
 
@@ -58,39 +52,6 @@ class FollowingServicer(pb_grpc.FollowingServiceServicer):
         """Return the state of the following."""
         require_administrator(caller().identity)
         return await self._claims.status()
-
-
-def check_claim(request: pb.ClaimFollowingRequest) -> None:
-    """Refuse a claim without a claimant, or with one that is too long.
-
-    Raises:
-        InvalidRequestError: Names it.
-    """
-    fits = 0 < len(request.claimant) <= _MAX_CLAIMANT
-    require(fits, "claimant", f"must have 1 to {_MAX_CLAIMANT} characters")
-
-
-def check_rows(request: pb.FollowRowsRequest) -> None:
-    """Refuse rows that are no rows of the table, or too many.
-
-    Raises:
-        InvalidRequestError: Names the field.
-    """
-    _require_table(request.table)
-    fits = 0 < len(request.origin) <= _MAX_ORIGIN
-    require(fits, "origin", f"must have 1 to {_MAX_ORIGIN} characters")
-    names = [field.name for field, _ in request.rows.ListFields()]
-    require(names in ([], [TABLES[request.table]]), "rows", "must be rows of the table")
-    rows = getattr(request.rows, TABLES[request.table])
-    for name, count in (
-        ("rows", len(rows)),
-        ("gone_ids", len(request.gone_ids)),
-        ("refusals", len(request.refusals)),
-    ):
-        require(count <= MAX_ROWS, name, f"must be at most {MAX_ROWS}")
-    require(len(request.digests) == len(rows), "digests", "must be one for each row")
-    longest = max(map(len, request.digests), default=0)
-    require(longest <= _MAX_DIGEST, "digests", f"must have at most {_MAX_DIGEST} characters")
 
 
 def _require_table(table: int) -> None:

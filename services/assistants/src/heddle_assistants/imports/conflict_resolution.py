@@ -1,6 +1,6 @@
 """Decides which rows of a batch are new, which exist already, and which cannot be inserted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,8 @@ from heddle_assistants.accounts.checks import ROLES
 from heddle_assistants.database.schema import users
 from heddle_assistants.imports.kinds import Kind
 
+_MAX_KEY_BYTES = 2_000
+"""The size of the texts in a row's indexes; PostgreSQL takes 2,704 less what it needs itself."""
 Key = tuple[Any, ...]
 
 
@@ -79,6 +81,7 @@ async def present_rows(connection: AsyncConnection, kind: Kind, drafts: Sequence
 
 def resolve(kind: Kind, drafts: Sequence[Draft], present: Present) -> None:
     """Decide about each draft. Afterwards `present` contains the keys of the new ones."""
+    indexed = _indexed_columns(kind)
     for draft in drafts:
         stored = present.by_id.get(draft.id)
         if stored is not None and stored == draft.values[kind.unchanging.name]:
@@ -86,7 +89,7 @@ def resolve(kind: Kind, drafts: Sequence[Draft], present: Present) -> None:
         elif stored is not None:
             draft.error = _conflict(draft, f"has another row with the id {draft.id}")
         else:
-            draft.error = draft.error or _incomplete(kind, draft)
+            draft.error = draft.error or _incomplete(kind, draft) or _too_long(indexed, draft)
         if draft.is_new:
             _claim_key(kind, draft, present.keys)
 
@@ -103,6 +106,11 @@ def key_of(kind: Kind, values: dict[str, Any]) -> Key:
     return tuple(values[column.name] for column in kind.key)
 
 
+def _indexed_columns(kind: Kind) -> set[str]:
+    columns = [*kind.key, *(column for index in kind.table.indexes for column in index.columns)]
+    return {column.name for column in columns}
+
+
 def _incomplete(kind: Kind, draft: Draft) -> HeddleError | None:
     """Return the error of a row that its table cannot hold: it would stop the batch."""
     missing = [
@@ -117,6 +125,22 @@ def _incomplete(kind: Kind, draft: Draft) -> HeddleError | None:
     if kind.table is users and draft.values["role"] not in ROLES:
         return InvalidRequestError(f"The role of a user must be {', '.join(ROLES)}.")
     return None
+
+
+def _too_long(columns: Iterable[str], draft: Draft) -> HeddleError | None:
+    """Return the error of texts that are too long for an index: they would stop the batch."""
+    sizes = {
+        name: len(value.encode())
+        for name in columns
+        if isinstance(value := draft.values[name], str)
+    }
+    if sum(sizes.values()) <= _MAX_KEY_BYTES:
+        return None
+    longest = max(sizes, key=lambda name: sizes[name])
+    return InvalidRequestError(
+        f"The texts that a row is found by may have {_MAX_KEY_BYTES:,} bytes in all. Shorten its "
+        f"{longest} in the source."
+    )
 
 
 def _claim_key(kind: Kind, draft: Draft, claimed: set[Key]) -> None:

@@ -13,9 +13,7 @@ from heddle_runtime.contract.enums import enum_names
 from heddle_runtime.errors import (
     AlreadyExistsError,
     ConflictError,
-    InvalidRequestError,
     NotFoundError,
-    Violation,
 )
 from heddle_runtime.storage.database.claims import CLAIM_SECONDS, seconds_now
 from heddle_runtime.storage.database.engine import Database
@@ -24,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import job_findings, jobs
+from heddle_assistants.field_checks import require
 
 MAX_FINISHED = 100
 _FINISHED = ("stopped", "done", "failed")
@@ -107,9 +106,7 @@ class Jobs:
         """
         async with self._audit.writing() as (connection, changes):
             row = await _held(connection, identifier)
-            if row.state == "done":
-                violation = Violation("id", "is a job that is done; start another one")
-                raise InvalidRequestError("The job cannot be continued.", [violation])
+            require(row.state != "done", "id", "is a job that is done; start another one")
             if row.state not in _FINISHED:
                 return _job(row)
             await _refuse_second(connection)

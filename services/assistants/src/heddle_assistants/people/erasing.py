@@ -11,7 +11,7 @@ from heddle.person.v1 import person_pb2 as pb
 from heddle_conversion import dump
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.contract.audit import Change
-from heddle_runtime.errors import AlreadyExistsError, InvalidRequestError, Violation
+from heddle_runtime.errors import AlreadyExistsError
 from heddle_runtime.identity.people import Erasure, place
 from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Table, delete, select, tuple_, update
@@ -22,6 +22,7 @@ from heddle_assistants.accounts.sign_in.sessions import end_of_address
 from heddle_assistants.database import schema
 from heddle_assistants.database.assistant_row import LIVING, ROWS, Row, Shares
 from heddle_assistants.database.schema import assistant_versions, assistants
+from heddle_assistants.field_checks import require
 from heddle_assistants.people.person_tables import Subject, TablePlace, places_of
 from heddle_assistants.repository.deleting import remove_contents
 from heddle_assistants.repository.saving import save
@@ -84,9 +85,9 @@ class Erasing:
         new_owner = self.erasure.new_owner
         if not new_owner:
             return
-        if not await is_user_of(self.connection, new_owner, self.erasure.person.organization):
-            violation = Violation("new_owner", "is no user of the organisation")
-            raise InvalidRequestError("The data cannot be erased so.", [violation])
+        organization = self.erasure.person.organization
+        is_user = await is_user_of(self.connection, new_owner, organization)
+        require(is_user, "new_owner", "is no user of the organisation")
         assistants = schema.assistants
         mine = select(assistants.c.name).where(assistants.c.id.in_(self.subject.assistants), LIVING)
         query = select(assistants.c.name).where(

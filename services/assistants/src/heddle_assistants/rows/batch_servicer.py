@@ -2,11 +2,12 @@
 
 from heddle.assistant.v1 import rows_pb2 as pb
 from heddle.assistant.v1 import rows_pb2_grpc as pb_grpc
-from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation
+from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.callers import SERVICE
 from heddle_runtime.identity.permissions import may_administer
 
+from heddle_assistants.field_checks import require
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import MAX_ROWS
 from heddle_assistants.rows.conversion import RowConversion
@@ -24,7 +25,7 @@ class RowBatchServicer(pb_grpc.RowBatchServiceServicer):
     ) -> pb.ConvertRowsResponse:
         """Migrate or restore a batch."""
         _require_service()
-        check_size(len(request.ids), "ids")
+        require(len(request.ids) <= MAX_ROWS, "ids", f"must be at most {MAX_ROWS}")
         return await self._conversion.run(request)
 
     async def ImportRows(
@@ -42,14 +43,3 @@ def _require_service() -> None:
         raise PermissionDeniedError(
             "Only a service or a caller with the scope 'admin' may do this."
         )
-
-
-def check_size(size: int, field: str) -> None:
-    """Refuse a batch with more rows than a request may have.
-
-    Raises:
-        InvalidRequestError: Names the field.
-    """
-    if size > MAX_ROWS:
-        violation = Violation(field, f"must be at most {MAX_ROWS}")
-        raise InvalidRequestError("The batch is too large.", [violation])

@@ -23,6 +23,7 @@ from heddle_assistants.field_checks import (
     name_violations,
     nul_violations,
     refuse_nul,
+    require,
 )
 from heddle_assistants.repository.messages import (
     folder_message,
@@ -81,9 +82,7 @@ class RowServicer(pb_grpc.RowServiceServicer):
         """List rows as they are stored."""
         size = page_size(request.page_size)
         after = row_before(request.page_token)
-        if request.skip < 0:
-            violation = Violation("skip", "must not be negative")
-            raise InvalidRequestError("The request is not valid.", [violation])
+        require(request.skip >= 0, "skip", "must not be negative")
         where = ASSISTANTS.editable(caller().identity)
         rows = await self.rows.after(after, size + 1, where, skip=request.skip)
         page = fitting(row_message(row, row.metadata) for row in rows[:size])
@@ -107,7 +106,7 @@ class RowServicer(pb_grpc.RowServiceServicer):
         document, findings = await self._new_document(row, context, imported=request.imported)
         findings.violations[:0] = wrong_columns
         findings.refuse()
-        await self.catalog.refuse_name(row.name, identity)
+        (await self.catalog.name_check(identity))(row.name)
         taken = await self.catalog.taken()
         stored = await self.writer.insert(document, columns, identity, taken)
         message = row_message(stored.row, stored.row.metadata)

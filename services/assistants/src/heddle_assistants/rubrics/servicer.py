@@ -9,13 +9,12 @@ from heddle_conversion.identifiers import timestamp
 from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.contract.limits import MAX_OWNER_CHARACTERS
 from heddle_runtime.contract.paging import page_size, write_token
-from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import may_read, require_service
 
 from heddle_assistants.database.paging import fitting, row_before
-from heddle_assistants.field_checks import refuse_nul
+from heddle_assistants.field_checks import NO_USER, refuse_nul, require
 from heddle_assistants.rubrics.content import check, completed, is_unchanged, read
 from heddle_assistants.rubrics.store import Allowed, Columns, Row, Rubrics
 
@@ -66,9 +65,7 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
     ) -> pb.UpdateRubricResponse:
         """Replace a rubric."""
         rubric = request.rubric
-        if not rubric.id:
-            violation = Violation("rubric.id", "is required")
-            raise InvalidRequestError("The request does not say which rubric.", [violation])
+        require(bool(rubric.id), "rubric.id", "is required")
         _check_owner(rubric.owner)
         content = read(rubric.content_json)
 
@@ -112,9 +109,7 @@ def _columns(
 
 def _check_owner(owner: str) -> None:
     refuse_nul({"owner": owner}, "rubric.")
-    if len(owner) > MAX_OWNER_CHARACTERS:
-        violation = Violation("rubric.owner", "is not the e-mail address of a user")
-        raise InvalidRequestError("The rubric is not valid.", [violation])
+    require(len(owner) <= MAX_OWNER_CHARACTERS, "rubric.owner", NO_USER)
 
 
 def _message(row: Row) -> pb.Rubric:

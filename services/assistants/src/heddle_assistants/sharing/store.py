@@ -16,7 +16,7 @@ from heddle_assistants.accounts.owner_organizations import is_user_of
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.assistant_row import Row, Shares
 from heddle_assistants.database.schema import assistant_users, organizations, users
-from heddle_assistants.field_checks import may_be_user
+from heddle_assistants.field_checks import may_be_user, require
 from heddle_assistants.repository.saving import save
 from heddle_assistants.repository.writer import Columns, held_row, taken_names, written
 
@@ -65,9 +65,8 @@ class SharedAssistants:
                 connection, address, before.organization
             )
             # An installation whose users come from elsewhere has no list of them.
-            if _fault(address) or not (known or may_administer(identity)):
-                violation = Violation("owner", "is not a user of the assistant's organisation")
-                raise InvalidRequestError("The new owner is not valid.", [violation])
+            may_own = not _fault(address) and (known or may_administer(identity))
+            require(may_own, "owner", "is not a user of the assistant's organisation")
             shares = _without(before.shares, address)
             with taken_names():
                 columns = {"owner": address, "sharing": shares.text}

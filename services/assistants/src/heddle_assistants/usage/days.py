@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -11,7 +12,6 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle_conversion.identifiers import row_id
 from heddle_runtime.contract.validation import UNKNOWN_MEMBER
-from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Column, ColumnElement, Row, and_, delete, func, select
@@ -20,6 +20,7 @@ from heddle_assistants.access import ASSISTANTS
 from heddle_assistants.accounts.model_prices import MICROS
 from heddle_assistants.accounts.resolved_settings import limits_of_organizations
 from heddle_assistants.database.schema import assistants, daily_usage, organizations
+from heddle_assistants.field_checks import require
 from heddle_assistants.usage.entries import COUNTS
 
 log = structlog.get_logger(__name__)
@@ -57,8 +58,7 @@ def period_of(request: pb.SummarizeUsageRequest) -> Period:
     """
     last = _day(request.last_day, "last_day") or datetime.now(UTC).date()
     first = _day(request.first_day, "first_day") or max(_FIRST, last - _DEFAULT_DAYS)
-    if first > last:
-        raise _invalid("first_day", "must not be after last_day")
+    require(first <= last, "first_day", "must not be after last_day")
     return Period(first, last)
 
 
@@ -126,8 +126,7 @@ class DailyUsage:
 
 
 def _columns(dimension: int) -> Sequence[Column[Any]]:
-    if dimension not in _COLUMNS:
-        raise _invalid("by", UNKNOWN_MEMBER)
+    require(dimension in _COLUMNS, "by", UNKNOWN_MEMBER)
     return _COLUMNS[dimension]
 
 
@@ -139,8 +138,8 @@ def _conditions(
     identifiers = list(request.assistant_ids)
     if request.assistant_id:
         identifiers.append(request.assistant_id)
-    if len(identifiers) > _MAX_ASSISTANTS:
-        raise _invalid("assistant_ids", f"must be at most {_MAX_ASSISTANTS}")
+    fits = len(identifiers) <= _MAX_ASSISTANTS
+    require(fits, "assistant_ids", f"must be at most {_MAX_ASSISTANTS}")
     if identifiers:
         numbers = {row_id(each) or 0 for each in identifiers}
         conditions.append(daily_usage.c.assistant_id.in_(numbers))
@@ -172,14 +171,9 @@ def _message(row: Row[*tuple[Any, ...]]) -> pb.UsageSum:
 def _day(text: str, field: str) -> date | None:
     if not text:
         return None
-    try:
+    day = _FIRST - timedelta(days=1)
+    with suppress(ValueError):
         day = date.fromisoformat(text)
-    except ValueError:
-        day = None
-    if day is None or day < _FIRST or len(text) != len("YYYY-MM-DD"):
-        raise _invalid(field, "must be a day since 1970, YYYY-MM-DD")
+    is_day = day >= _FIRST and len(text) == len("YYYY-MM-DD")
+    require(is_day, field, "must be a day since 1970, YYYY-MM-DD")
     return day
-
-
-def _invalid(field: str, what: str) -> InvalidRequestError:
-    return InvalidRequestError("The request is not valid.", [Violation(field, what)])

@@ -8,12 +8,13 @@ from heddle.assistant.v1 import versions_pb2 as pb
 from heddle.assistant.v1 import versions_pb2_grpc as pb_grpc
 from heddle_conversion import convert_row
 from heddle_runtime.contract.paging import cut, page_size
-from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
+from heddle_runtime.errors import MalformedAssistantError
 from heddle_runtime.identity.call_metadata import Context, caller
 
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.catalog.summaries import malformed
 from heddle_assistants.database.paging import row_before
+from heddle_assistants.field_checks import require
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.quotas import MEMBER as QUOTA
 from heddle_assistants.repository.reader import contract
@@ -107,9 +108,7 @@ class VersionServicer(pb_grpc.VersionServiceServicer):
         )
 
     async def _version(self, identifier: str, number: int, field: str = "number") -> Version:
-        if number <= 0:
-            violation = Violation(field, "must be above 0")
-            raise InvalidRequestError("The number of the version is not valid.", [violation])
+        require(number > 0, field, "must be above 0")
         return await self.versions.get(identifier, caller().identity, number)
 
 
