@@ -154,6 +154,6 @@ async def test_a_question_about_a_diagram_finds_its_page_which_opens(
     best = found.pages[0]
     assert (found.model, found.visual) == ("minilm-l6-ocr-maxsim", False)
     assert best.page == few.index(DIAGRAM) + 1
-    assert any("1uF" in figure.text for figure in best.figures)
+    assert any("1uF" in figure for figure in best.figures)
     assert cited["page"] == best.page - 1  # Open WebUI counts from 0 and shows from 1
     assert opened.content[8:12] == b"WEBP"
