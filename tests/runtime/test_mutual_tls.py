@@ -130,7 +130,7 @@ async def test_health_checks_use_the_files(tmp_path: Path, monkeypatch: pytest.M
     ("change", "message"),
     [
         ({"HEDDLE_TLS_CA": ""}, "mutual TLS needs three files: set HEDDLE_TLS_CA, too"),
-        ({"HEDDLE_TLS_KEY": "other.key"}, "HEDDLE_TLS_KEY holds the key of another certificate"),
+        ({"HEDDLE_TLS_KEY": "other.key"}, "must be PEM files with a certificate and its key"),
         ({"HEDDLE_TLS_KEY": "absent"}, "HEDDLE_TLS_KEY: cannot read absent: No such file"),
         ({"HEDDLE_TLS_KEY": "text"}, "must be PEM files with a certificate and its key"),
         ({"HEDDLE_TLS_CERTIFICATE": "text"}, "must be PEM files with a certificate and its key"),

@@ -319,8 +319,8 @@ async def test_a_veto_of_texts_in_traces_that_would_not_count_is_refused(
 @pytest.mark.parametrize(
     ("hosts", "problem"),
     [
-        ("https://evil.example", "entry 1, 'https://evil.example', has a scheme"),
-        ("a.example b.example:80", "entry 2, 'b.example:80', has a port"),
+        ("https://evil.example", "entry 1, 'https://evil.example', is no host name"),
+        ("a.example b.example:80", "entry 2, 'b.example:80', is no host name"),
         (["a.example"], "must be a text"),
     ],
 )

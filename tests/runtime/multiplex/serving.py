@@ -22,7 +22,6 @@ from heddle_runtime.rpc.admission import AdmissionControl
 from heddle_runtime.rpc.client import channel
 from heddle_runtime.rpc.multiplex.channel import MultiplexedChannel
 from heddle_runtime.rpc.multiplex.server import (
-    MAX_STREAM_SECONDS,
     MultiplexServicer,
     add_multiplexing,
 )
@@ -80,7 +79,6 @@ class Serving:
 async def serving(
     greeter: Greeter,
     *,
-    max_stream_seconds: float = MAX_STREAM_SECONDS,
     max_calls: int = 2000,
     secret: str = "",
 ) -> AsyncGenerator[Serving]:
@@ -89,7 +87,7 @@ async def serving(
     server = grpc.aio.server(interceptors=(arrivals,), options=OPTIONS)
     verifier = TokenVerifier(secret or OF_THIS_PROCESS.get_secret_value())
     admission = AdmissionControl(verifier, max_calls, lambda: not secret)
-    servicer = MultiplexServicer(admission, max_stream_seconds)
+    servicer = MultiplexServicer(admission)
     pb_grpc.add_OrchestratorServiceServicer_to_server(greeter, servicer.methods)  # type: ignore[arg-type] # stands where it wants a server
     servicer.methods.serve(server, admission)
     add_multiplexing(servicer, server)

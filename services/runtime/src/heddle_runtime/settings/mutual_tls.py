@@ -128,8 +128,6 @@ def _check(files: dict[str, Path | None]) -> None:
         context.load_cert_chain(str(files[_CERTIFICATE]), str(files[_KEY]), password="")
     except ssl.SSLError as error:
         message = f"{_CERTIFICATE} and {_KEY} must be PEM files with a certificate and its key"
-        if error.reason == "KEY_VALUES_MISMATCH":
-            message = f"{_KEY} holds the key of another certificate than {_CERTIFICATE}"
         raise ValueError(message) from error
     try:
         context.load_verify_locations(files[_CA])

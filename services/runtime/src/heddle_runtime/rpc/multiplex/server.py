@@ -1,7 +1,6 @@
 """The server's end of multiplexed streams."""
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -19,8 +18,6 @@ from heddle_runtime.rpc.interceptor import Methods, abort, decoded, received_met
 from heddle_runtime.rpc.multiplex.send_queue import FRAMES_PER_TURN, SendQueue
 from heddle_runtime.rpc.multiplex.server_call import ServerCall
 
-MAX_STREAM_SECONDS = 300.0
-"""Seconds after which a client must open a new stream, so that it finds new replicas."""
 _MAX_LOADING_MS = 60_000
 _FLUSH_SECONDS = 0.02
 _CONTRACT = pb.DESCRIPTOR.services_by_name["MultiplexService"]
@@ -51,12 +48,9 @@ _END_SECONDS = 1.0
 class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
     """Serves multiplexed streams."""
 
-    def __init__(
-        self, admission: AdmissionControl, max_stream_seconds: float = MAX_STREAM_SECONDS
-    ) -> None:
+    def __init__(self, admission: AdmissionControl) -> None:
         self.methods = Methods()
         self._admission = admission
-        self._max_stream_seconds = max_stream_seconds
         self._streams: set[_ServerStream] = set()
         self._draining = False
         self._serving = True
@@ -108,9 +102,6 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
             stream.send_queue.batch().serving = False
         if self._loading_ms:
             stream.send_queue.batch().loading_ms = self._loading_ms
-        loop = asyncio.get_running_loop()
-        # Streams that were opened together end at different times.
-        timer = loop.call_later(self._max_stream_seconds * random.uniform(0.8, 1), stream.drain)  # noqa: S311 - not a secret
         writing = asyncio.create_task(_write(stream.send_queue, context))
         try:
             async for data in requests:
@@ -132,7 +123,6 @@ class MultiplexServicer(pb_grpc.MultiplexServiceServicer):
             await asyncio.wait([writing], timeout=_END_SECONDS)
             raise
         finally:
-            timer.cancel()
             self._streams.discard(stream)
             writing.cancel()
             await stream.cancel_calls()
