@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2
@@ -55,12 +56,15 @@ async def called(
     organization: str = "uni",
     identity: Identity = SERVICE,
     run: str = "req_test",
+    limit: float = 20,
     **arguments: Any,
 ) -> pb.ToolEvent:
     call = pb.FunctionCall(name=function, arguments_json=json.dumps(arguments))
     invocation = pb.ToolInvocation(
         id="1", name="mcp", config=to_struct(dict(config)), function_call=call
     )
+    # The rest of the tool's time is for reporting the server's failure.
+    invocation.timeout.FromTimedelta(timedelta(seconds=limit / 0.9))
     return await tools.event(invocation, said("?", organization=organization), identity, run)
 
 

@@ -189,7 +189,6 @@ async def test_a_server_inside_the_network_needs_the_operators_leave(
         {"url": "http://x\\@y/mcp"},
         {"command": "time", "credential": "lib"},
         {"command": "time", "pins": {"find": "md5:1"}},
-        {"command": "time", "timeout": 0},
     ],
 )
 async def test_a_configuration_that_cannot_be_meant_is_refused(

@@ -88,7 +88,7 @@ async def test_only_commands_that_the_operator_named_are_run(tools: Calling, nam
 async def test_a_command_that_is_of_no_use_ends_in_an_error(
     tools: Calling, command: str, complaint: str
 ) -> None:
-    error = await failure(tools, {"command": command, "tools": ["x"], "timeout": 1}, "x")
+    error = await failure(tools, {"command": command, "tools": ["x"]}, "x", limit=1)
 
     assert complaint in error.message
     assert repr(command) in error.message
@@ -138,8 +138,8 @@ async def test_many_runs_leave_few_processes(tools: Calling) -> None:
 
 @pytest.mark.parametrize("cancelled", [False, True])
 async def test_no_process_outlives_its_call(tools: Calling, cancelled: bool) -> None:
-    config = {"command": "silent", "tools": ["x"], "timeout": 1 if not cancelled else 60}
-    waiting = asyncio.create_task(called(tools, config, "x"))
+    config = {"command": "silent", "tools": ["x"]}
+    waiting = asyncio.create_task(called(tools, config, "x", limit=20 if cancelled else 1))
     await until(lambda: processes("silent"))
 
     if cancelled:

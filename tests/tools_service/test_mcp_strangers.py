@@ -36,9 +36,9 @@ def calling(answered: Answer, **tool: Any) -> Answer:
 async def fails(tools: Calling, answered: Answer, timeout: float = 10) -> HeddleError:
     """Return what a model reads of a call that a server answers so."""
     async with stranger(calling(answered)) as server:
-        config = {"url": server.url, "tools": ["act"], "timeout": timeout}
-        config["pins"] = await pins(tools, {"url": server.url})
-        error = await failure(tools, config, "act")
+        config = {"url": server.url, "tools": ["act"]}
+        accepted = {**config, "pins": await pins(tools, {"url": server.url})}
+        error = await failure(tools, accepted, "act", limit=timeout)
         assert "tools/call" in [message["method"] for message in server.messages]
     assert "127.0.0.1" not in error.message
     return error

@@ -55,13 +55,6 @@ class McpConfig(ToolConfig):
             {"search": "sha256:cf74d694150d5d20ac2981ce50dc045f56f50c570380b49c98bcbca739bae995"}
         ],
     )
-    timeout: float = Field(
-        title="Seconds for a call",
-        default=20.0,
-        gt=0,
-        le=300,
-        description="Seconds that the server may take for a call.",
-    )
 
     @model_validator(mode="after")
     def _one_server(self) -> Self:
@@ -77,6 +70,4 @@ class McpConfig(ToolConfig):
 
     def server(self, seconds: float) -> RemoteServer:
         """Return the server, used for at most `seconds`."""
-        return RemoteServer(
-            self.url, self.command, self.credential, min(self.timeout, seconds * _OF_TIME)
-        )
+        return RemoteServer(self.url, self.command, self.credential, seconds * _OF_TIME)
