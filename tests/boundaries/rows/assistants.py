@@ -21,7 +21,7 @@ from heddle_assistants.accounts import model_prices as prices
 from heddle_assistants.accounts.sign_in import limits, password_hashes, passwords
 from heddle_assistants.audit import recorded
 from heddle_assistants.catalog import checking
-from heddle_assistants.database.search import check_length
+from heddle_assistants.database.paging import check_length
 from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.imports import conflict_resolution
 from heddle_assistants.questions.store import check as check_questions
@@ -138,7 +138,7 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.accounts.settings_text._LARGEST": lambda n: (
         settings_text.parsed("{}".ljust(n)) and None
     ),
-    f"{_ASSISTANTS}.database.search.LONGEST_TEXT": lambda n: check_length("x" * n),
+    f"{_ASSISTANTS}.database.paging.LONGEST_TEXT": lambda n: check_length("x" * n),
     f"{_ASSISTANTS}.audit.recorded.MAX_EVENTS": _events,
     f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
     f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,

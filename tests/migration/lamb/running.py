@@ -17,8 +17,8 @@ from heddle_assistants.following.claims import Claims
 from heddle_assistants.following.servicer import FollowingServicer
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.repository.batches import Batches
-from heddle_assistants.rows.batch_servicer import RowBatchServicer
 from heddle_assistants.rows.conversion import RowConversion
+from heddle_assistants.rows.servicer import RowBatchServicer
 from heddle_assistants.validation import OrchestratorClient, Validation
 from heddle_migration_service.following.applying import Applying
 from heddle_migration_service.lamb import LambImport

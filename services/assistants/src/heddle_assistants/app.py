@@ -58,9 +58,8 @@ from heddle_assistants.repository.migrating import Migrations
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import Writer
-from heddle_assistants.rows.batch_servicer import RowBatchServicer
 from heddle_assistants.rows.conversion import RowConversion
-from heddle_assistants.rows.servicer import RowServicer
+from heddle_assistants.rows.servicer import RowBatchServicer, RowServicer
 from heddle_assistants.rubrics.servicer import RubricServicer
 from heddle_assistants.rubrics.store import Rubrics
 from heddle_assistants.sharing.servicer import SharingServicer

@@ -25,8 +25,8 @@ from heddle_assistants.accounts.settings_text import parsed
 from heddle_assistants.accounts.sign_in.servicer import SignInServicer
 from heddle_assistants.accounts.user_list import UserList
 from heddle_assistants.accounts.users import Users
+from heddle_assistants.database.paging import contains
 from heddle_assistants.database.schema import api_keys, organizations
-from heddle_assistants.database.search import contains
 from heddle_assistants.field_checks import require
 
 

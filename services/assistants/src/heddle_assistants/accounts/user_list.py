@@ -14,8 +14,8 @@ from sqlalchemy import Row, delete, func, select
 from heddle_assistants.accounts.owner_organizations import existing_organization
 from heddle_assistants.accounts.sign_in.sessions import end_of_address
 from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.database.paging import contains
 from heddle_assistants.database.schema import organizations, passwords, sessions, users
-from heddle_assistants.database.search import contains
 
 _ACTIVE = (
     select(func.max(sessions.c.used_at)).where(sessions.c.user_id == users.c.id).scalar_subquery()

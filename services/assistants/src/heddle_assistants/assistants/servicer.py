@@ -24,8 +24,7 @@ from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.catalog.checking import document_of
 from heddle_assistants.catalog.summaries import malformed, outline
 from heddle_assistants.database.assistant_row import Row
-from heddle_assistants.database.paging import fitting
-from heddle_assistants.database.search import check_length
+from heddle_assistants.database.paging import check_length, fitting
 from heddle_assistants.field_checks import (
     deprecated_connector,
     name_violations,

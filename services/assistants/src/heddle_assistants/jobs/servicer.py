@@ -8,9 +8,8 @@ from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.permissions import require_administrator, require_service
 from sqlalchemy import ColumnElement, and_
 
-from heddle_assistants.database.paging import row_before
+from heddle_assistants.database.paging import contains, row_before
 from heddle_assistants.database.schema import job_findings
-from heddle_assistants.database.search import contains
 from heddle_assistants.field_checks import require
 from heddle_assistants.jobs.store import Jobs
 

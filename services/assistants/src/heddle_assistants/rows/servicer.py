@@ -1,4 +1,4 @@
-"""`heddle.assistant.v1.RowService`."""
+"""`heddle.assistant.v1.RowService` and `RowBatchService`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +8,15 @@ from heddle.assistant.v1 import rows_pb2_grpc as pb_grpc
 from heddle_conversion import StoredColumns, convert_row, newest, parse, to_contract, version_of
 from heddle_conversion.fields import metadata_field
 from heddle_runtime.contract.paging import page_size, write_token
-from heddle_runtime.errors import InvalidRequestError, MalformedAssistantError, Violation
+from heddle_runtime.errors import (
+    InvalidRequestError,
+    MalformedAssistantError,
+    PermissionDeniedError,
+    Violation,
+)
 from heddle_runtime.identity.call_metadata import Context, caller
-from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.callers import SERVICE, Identity
+from heddle_runtime.identity.permissions import may_administer
 
 from heddle_assistants.access import ASSISTANTS, SharedThing, may_edit, may_see, may_use
 from heddle_assistants.catalog.all_assistants import Catalog
@@ -25,6 +31,8 @@ from heddle_assistants.field_checks import (
     refuse_nul,
     require,
 )
+from heddle_assistants.imports.rows import RowImport
+from heddle_assistants.repository.batches import MAX_ROWS
 from heddle_assistants.repository.messages import (
     folder_message,
     outline_row,
@@ -36,6 +44,7 @@ from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.reader import Reader, contract
 from heddle_assistants.repository.rows import Rows
 from heddle_assistants.repository.writer import Columns, Writer, no_assistant
+from heddle_assistants.rows.conversion import RowConversion
 from heddle_assistants.validation import Findings, Validation, messages
 
 _TEXT_COLUMNS = (
@@ -208,3 +217,35 @@ def _document(row: pb.AssistantRow) -> dict[str, Any]:
     else:
         what = "is not of the newest format"
     raise InvalidRequestError(f"The metadata {what}.", [Violation("row.metadata", what)])
+
+
+class RowBatchServicer(pb_grpc.RowBatchServiceServicer):
+    """Serves batches of rows."""
+
+    def __init__(self, conversion: RowConversion, importer: RowImport) -> None:
+        self._conversion = conversion
+        self._importer = importer
+
+    async def ConvertRows(
+        self, request: pb.ConvertRowsRequest, context: Context
+    ) -> pb.ConvertRowsResponse:
+        """Migrate or restore a batch."""
+        _require_service()
+        require(len(request.ids) <= MAX_ROWS, "ids", f"must be at most {MAX_ROWS}")
+        return await self._conversion.run(request)
+
+    async def ImportRows(
+        self, request: pb.ImportRowsRequest, context: Context
+    ) -> pb.ImportRowsResponse:
+        """Insert the rows of a batch that are new."""
+        _require_service()
+        rows = await self._importer.run(request.rows, request.earlier, dry_run=request.dry_run)
+        return pb.ImportRowsResponse(rows=rows)
+
+
+def _require_service() -> None:
+    identity = caller().identity
+    if not (SERVICE in identity.scopes or may_administer(identity)):
+        raise PermissionDeniedError(
+            "Only a service or a caller with the scope 'admin' may do this."
+        )
