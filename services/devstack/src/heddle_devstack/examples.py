@@ -48,7 +48,6 @@ async def prepare(tools: ToolsSettings, knowledge: str) -> None:
 
 
 def _collections() -> list[str]:
-    """Return the collections whose documents are there and can be read."""
     if not DOCUMENTS.is_dir():
         return []
     collections = set(DOCUMENTS_OF_COLLECTIONS)

@@ -237,17 +237,12 @@ class _Packed:
         self._unpacked = 0
 
     def read(self, size: int) -> bytes:
-        """Read bytes of the archive."""
         data = self._stream.read(size)
         self._read += len(data)
         return data
 
     def limited(self, member: IO[bytes]) -> Iterator[bytes]:
-        """Yield the blocks of a member.
-
-        Raises:
-            DamagedArchiveError: The archive unfolds as only a harmful one does.
-        """
+        """Yield the blocks of a member."""
         while block := member.read(_BLOCK):
             self._unpacked += len(block)
             if self._unpacked > _UNLIMITED_BYTES + _MAX_RATIO * self._read:

@@ -117,7 +117,6 @@ def _required(manifest: Manifest) -> Manifest:
 
 
 async def _differences(stores: Stores, manifest: Manifest) -> list[str]:
-    """Return the parts that the installation holds otherwise than the archive."""
     archived = {part.name: part for part in manifest.parts if not part.name.startswith("settings/")}
     own: dict[str, Summary] = {}
     contents = [each for each in manifest.header.contents if each == WORKSPACES]
@@ -158,7 +157,6 @@ def _described(summaries: Collection[Summary]) -> str:
 
 
 def _by_kind(summaries: Iterable[Summary]) -> list[tuple[str, ...]]:
-    """Return the parts with their sizes, the passages of all collections as one."""
     rows: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for part in summaries:

@@ -72,7 +72,6 @@ async def _opened(stores: Stores) -> AsyncGenerator[Database]:
 
 
 async def _begun(database: Database) -> str:
-    """Return the restore that has begun and not ended; empty for none."""
     async with database.reading() as connection:
         if await connection.run_sync(lambda it: inspect(it).has_table(_MARK)):
             return str(await connection.scalar(text(f"SELECT backup FROM {_MARK}")))  # noqa: S608 - a constant

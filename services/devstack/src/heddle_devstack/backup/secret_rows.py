@@ -115,7 +115,6 @@ def _configured() -> Iterator[tuple[str, str]]:
 
 
 def _holds(own: dict[str, str], variable: str, backed_up: str) -> bool:
-    """Return whether all secrets of the backup are among an installation's own."""
     return set(split_secrets(backed_up)) <= set(split_secrets(own.get(variable, "")))
 
 

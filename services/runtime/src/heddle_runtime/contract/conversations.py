@@ -80,7 +80,6 @@ def _user_text(message: chat.Message) -> str:
 
 
 def _own(text: str) -> str:
-    """Return the part of a text that the user wrote; empty if there is none."""
     rest = _after_template(text)
     files = _FILES.match(rest)
     return rest[files.end() :].strip() if files else rest

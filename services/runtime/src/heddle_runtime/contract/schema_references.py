@@ -53,8 +53,6 @@ class ReferenceBudget:
 
 
 class _Rewriting:
-    """Rewrites a schema and counts its references."""
-
     def __init__(self) -> None:
         self._references = 0
 

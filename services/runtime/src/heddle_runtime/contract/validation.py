@@ -24,8 +24,6 @@ _TIMES = {
 
 
 class _Field(NamedTuple):
-    """A field to check."""
-
     name: str
     is_required: bool
     has_presence: bool
@@ -86,7 +84,6 @@ _checked: dict[Any, list[_Field]] = {}
 
 
 def _checked_fields(descriptor: Any) -> list[_Field]:  # noqa: ANN401 - two classes, by the engine
-    """Return the fields to check of a message, which may contain itself."""
     if (known := _checked.get(descriptor)) is not None:
         return known
     fields = _checked[descriptor] = []
@@ -101,12 +98,7 @@ def _checked_fields(descriptor: Any) -> list[_Field]:  # noqa: ANN401 - two clas
 
 
 def _has_checked(message: Descriptor | None, outer: tuple[Descriptor, ...]) -> bool:
-    """Return whether a message has fields to check, at any depth.
-
-    Args:
-        message: The message; None for a field of another type.
-        outer: The messages that contain it, which may contain themselves.
-    """
+    """Return whether a message has fields to check, at any depth."""
     if message is None or message in outer or not _is_checked(message):
         return False
     return any(

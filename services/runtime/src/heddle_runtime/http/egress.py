@@ -107,7 +107,6 @@ def document_address_problem(url: str) -> str:
 
 
 def _web_address(url: str) -> SplitResult | None:
-    """Return the parts of an http or https address; None for other texts."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # parsed when it is read

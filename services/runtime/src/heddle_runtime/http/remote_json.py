@@ -145,11 +145,6 @@ def reason_in(body: object, secret: str) -> str:
 
 
 async def _limited(response: httpx.Response, server: str, max_bytes: int) -> bytes:
-    """Return the body of an answer.
-
-    Raises:
-        RemoteError: It is too large.
-    """
     pieces = bytearray()
     async for piece in response.aiter_raw():
         pieces += piece

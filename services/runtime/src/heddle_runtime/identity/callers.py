@@ -70,8 +70,6 @@ def require_identity(identity: Identity) -> None:
 
 
 class _Claims(msgspec.Struct, frozen=True):
-    """The content of a token."""
-
     sub: str
     aud: str
     iat: float

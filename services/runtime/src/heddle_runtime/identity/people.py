@@ -152,12 +152,6 @@ def json_file(name: str, rows: Sequence[Any]) -> Iterator[tuple[str, bytes]]:
 
 
 def _person(email: str, organization: str) -> Person:
-    """Return the person that a call is about.
-
-    Raises:
-        InvalidRequestError: It is no address.
-        NotFoundError: The caller does not administer the organisation.
-    """
     if not may_administer_in(caller().identity, organization):
         raise NotFoundError(
             f"No organisation is named {organization[:200]!r}.", organization=organization[:200]

@@ -34,27 +34,19 @@ class AdmissionControl:
         """
         self._verifier = verifier
         self._admits_developer = admits_developer
-        self._max_calls = max_calls
-        self._calls = 0
+        self.limit = max_calls
+        """The maximum number of concurrent calls."""
+        self.in_progress = 0
+        """The number of calls in progress."""
         gauges.add_limited(self)
 
-    @property
-    def in_progress(self) -> int:
-        """The number of calls in progress."""
-        return self._calls
-
-    @property
-    def limit(self) -> int:
-        """The maximum number of concurrent calls."""
-        return self._max_calls
-
     def __enter__(self) -> None:
-        if self._calls >= self._max_calls:
+        if self.in_progress >= self.limit:
             raise ResourceExhaustedError("The service is busy. Try again later.")
-        self._calls += 1
+        self.in_progress += 1
 
     def __exit__(self, *_: object) -> None:
-        self._calls -= 1
+        self.in_progress -= 1
 
     def authenticate(
         self,

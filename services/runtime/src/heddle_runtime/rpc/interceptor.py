@@ -271,7 +271,6 @@ def _streaming(service: str, method: Method, admission: AdmissionControl) -> Any
 def _authenticate(
     admission: AdmissionControl, service: str, context: grpc.aio.ServicerContext[Any, Any]
 ) -> None:
-    """Set the caller of this call's task."""
     metadata = received_metadata(context)
     admission.authenticate(
         service,
@@ -346,7 +345,6 @@ class _CallBoundary:
 
 
 def _expected(error: BaseException) -> HeddleError | None:
-    """Return the error that the caller receives, or None for an unexpected failure."""
     match error:
         case HeddleError():
             return error

@@ -137,7 +137,6 @@ class FairSlots:
         self._running[organization] += 1
 
     def _grant(self) -> None:
-        """Give free slots to the waiting work whose turn it is."""
         for organization in list(self._waiting):
             if not self._free:
                 return

@@ -76,11 +76,6 @@ class _Pool:
         return getattr(_POOL, name)
 
     def FindFileContainingSymbol(self, symbol: str) -> FileDescriptor:  # noqa: N802 - as the pool
-        """Return the file that defines a symbol.
-
-        Raises:
-            KeyError: No file does.
-        """
         try:
             return _POOL.FindFileContainingSymbol(symbol)
         except KeyError:

@@ -46,11 +46,6 @@ class _WithSecretFiles(EnvSettingsSource):
     """The environment, with the text of a file in place of each secret that it names one for."""
 
     def _load_env_vars(self) -> Mapping[str, str | None]:
-        """Return the values of variables by their names in lower case.
-
-        Raises:
-            SecretFileError: A file cannot be used.
-        """
         values = dict(super()._load_env_vars())
         for name, field in self.settings_cls.model_fields.items():
             for variable in variables(self.settings_cls, name) if is_secret(field) else ():

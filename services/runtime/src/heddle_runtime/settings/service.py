@@ -201,17 +201,12 @@ def _problem(variable: str, problem: str) -> dict[str, str]:
 
 
 def _service(kind: type[BaseSettings]) -> str:
-    """Return the name of the service whose settings `kind` has."""
     prefix = kind.model_config.get("env_prefix", "")
     return prefix.removeprefix("HEDDLE_").strip("_").lower() or "heddle"
 
 
 def _with_secret(settings: SettingsT) -> SettingsT:
-    """Return the settings with the secret of the file, if none is set and one is needed.
-
-    Raises:
-        OSError: The file cannot be read or created.
-    """
+    """Return the settings with the secret of the file, if none is set and one is needed."""
     if not isinstance(settings, ServiceSettings):
         return settings
     if not isinstance(settings.identity_secret, LocalSecret):

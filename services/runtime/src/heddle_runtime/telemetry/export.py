@@ -124,7 +124,6 @@ def _secrets() -> list[str]:
 
 
 def _exporter() -> "SpanExporter":
-    """Return the exporter of the protocol in the environment; HTTP is the default."""
     protocol = next((value for name in _PROTOCOLS if (value := os.environ.get(name))), "")
     if protocol == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc import (  # noqa: PLC0415 - only if traces are on

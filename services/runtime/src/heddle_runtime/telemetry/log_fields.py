@@ -160,10 +160,5 @@ def pseudonym(subject: str) -> str:
 
 @lru_cache(4096)
 def _cleaned(text: str, _: tuple[object, ...]) -> str:
-    """Return a short text without secrets and e-mail addresses.
-
-    Args:
-        text: The text.
-        _: The registered secrets, with which the result changes.
-    """
+    """Return a short text without secrets and e-mail addresses."""
     return str(redact_personal(text[:_MAX_CHARACTERS]))

@@ -195,11 +195,7 @@ def _log_uncaught_exceptions() -> None:
 
 
 def _prepared(service: str) -> Processor:
-    """Return the processor that completes a line and removes secrets. One function, for speed.
-
-    Args:
-        service: The service that writes.
-    """
+    """Return the processor that completes a line and removes secrets. One function, for speed."""
 
     def prepared(logger: Any, level: str, event: EventDict) -> EventDict:  # noqa: ANN401 - structlog's own signature
         event["level"] = level
@@ -224,12 +220,7 @@ def _prepared(service: str) -> Processor:
 
 @lru_cache(256)
 def _message(text: str, _: tuple[object, ...]) -> str:
-    """Return the text of an event, which is nearly always one of a few that Heddle writes.
-
-    Args:
-        text: The text.
-        _: The registered secrets, with which the result changes.
-    """
+    """Return the text of an event, which is nearly always one of a few that Heddle writes."""
     return str(_cut(redact_personal(text)))
 
 

@@ -275,12 +275,7 @@ def _clean(value: Value, rules: tuple[object, ...]) -> Value:
 
 @lru_cache(4096)
 def _clean_text(text: str, _: tuple[object, ...]) -> str:
-    """Return a text of an attribute. Most of them are the same in all requests.
-
-    Args:
-        text: The text.
-        _: The registered secrets, with which the result changes.
-    """
+    """Return a text of an attribute. Most of them are the same in all requests."""
     from heddle_runtime.redaction import redact_personal  # noqa: PLC0415 - only for drawn requests
 
     return str(redact_personal(text))[:_MAX_CHARACTERS]

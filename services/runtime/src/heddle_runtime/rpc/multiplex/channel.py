@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
-from typing import Any, Self, cast
+from typing import Any, NoReturn, Self, cast
 
 import grpc
 from google.protobuf.message import Message
@@ -32,7 +32,7 @@ _STREAM_IDENTITY = Identity("heddle-channel")
 class MultiplexedChannel(grpc.aio.Channel):
     """Sends calls over open streams, and as plain gRPC calls if there is none.
 
-    Large requests, calls without a deadline and calls that stream requests are always plain. The
+    Large requests and calls without a deadline are always plain. The
     replicas of a service take turns. Those that hang get no calls, of either kind, until they
     respond again.
     """
@@ -133,23 +133,11 @@ class MultiplexedChannel(grpc.aio.Channel):
 
         return call
 
-    def stream_unary(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - grpc's own
-        """Return a callable that calls grpc's own."""
+    def stream_unary(self, *_: Any, **__: Any) -> NoReturn:  # noqa: ANN401 - grpc's own
+        """Refuse: no contract streams requests to a service but that of the streams themselves."""
+        raise NotImplementedError
 
-        def call(*values: Any, **settings: Any) -> Any:  # noqa: ANN401 - grpc's own
-            connection = self._replicas.connection(self._replicas.pick())
-            return connection.stream_unary(*args, **options)(*values, **settings)
-
-        return call
-
-    def stream_stream(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - grpc's own
-        """Return a callable that calls grpc's own."""
-
-        def call(*values: Any, **settings: Any) -> Any:  # noqa: ANN401 - grpc's own
-            connection = self._replicas.connection(self._replicas.pick())
-            return connection.stream_stream(*args, **options)(*values, **settings)
-
-        return call
+    stream_stream = stream_unary
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:  # noqa: FBT001, FBT002 - grpc's own
         """Return the state of the connection."""
@@ -185,7 +173,6 @@ class MultiplexedChannel(grpc.aio.Channel):
         await self.close()
 
     def _authorizer(self, method: str) -> Authorize:
-        """Return a function that adds the authorization to the metadata of a call."""
         signer = self._signer
         if signer is None or not method.startswith(_OURS):
             return lambda metadata: metadata
@@ -244,7 +231,6 @@ class _ReplicaChannel:
         self._authorizer = authorizer
 
     def unary_unary(self, method: str, *coders: Any, **options: Any) -> Callable[..., Any]:  # noqa: ANN401 - grpc's own
-        """Return a callable for the unary method at `method`."""
         authorized = self._authorizer(method)
 
         def call(

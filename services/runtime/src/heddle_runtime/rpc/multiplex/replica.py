@@ -90,7 +90,6 @@ class Replica:
         task.add_done_callback(self._tasks.discard)
 
     async def _carry(self) -> None:
-        """Open a stream, and run it until it ends."""
         connection = self.connection
         call = pb_grpc.MultiplexServiceStub(connection).Carry(metadata=self._stream_metadata())
         try:

@@ -146,8 +146,6 @@ def add_multiplexing(servicer: MultiplexServicer, server: grpc.aio.Server) -> No
 
 
 class _ServerStream:
-    """One multiplexed stream."""
-
     def __init__(self, methods: Methods, admission: AdmissionControl) -> None:
         self.send_queue = SendQueue[pb.CarryResponse](pb.CarryResponse)
         self.calls: dict[int, ServerCall] = {}
@@ -157,7 +155,6 @@ class _ServerStream:
         self._last = 0
 
     def receive(self, frame: pb.CallFrame) -> None:
-        """Process a frame from the client."""
         if frame.HasField("open"):
             if frame.call > self._last:  # a lower number may belong to another call
                 self._last = frame.call

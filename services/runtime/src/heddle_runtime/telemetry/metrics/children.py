@@ -32,7 +32,6 @@ class _Metric:
         self._metric: Any = None
 
     def switch_on(self, registry: "CollectorRegistry", *more_labels: str) -> None:
-        """Record values from now on."""
         import prometheus_client  # noqa: PLC0415 - only if metrics are on
 
         kind = getattr(prometheus_client, type(self).__name__)
@@ -41,7 +40,6 @@ class _Metric:
         self.children = {}
 
     def switch_off(self) -> None:
-        """Stop recording."""
         self.children = self._metric = None
 
     def _child(self, children: dict[Labels, Any], labels: Labels) -> Any:  # noqa: ANN401 - the library has one class for each

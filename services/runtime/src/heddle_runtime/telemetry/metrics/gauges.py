@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
@@ -66,14 +67,14 @@ class Gauges:
         from prometheus_client.metrics_core import GaugeMetricFamily  # noqa: PLC0415 - only if on
 
         limited = list(_LIMITED)
-        for name, help_, value in (
-            ("heddle_calls_in_progress", "Calls that are in progress.", _in_progress),
-            ("heddle_calls_limit", "Calls that may be in progress; further ones get 429.", _limit),
+        for name, help_, attribute in (
+            ("heddle_calls_in_progress", "Calls that are in progress.", "in_progress"),
+            ("heddle_calls_limit", "Calls that may be in progress; further ones get 429.", "limit"),
         ):
             family = GaugeMetricFamily(name, help_, labels=["heddle_transport"])
             for transport in sorted({each.transport for each in limited}):
                 same = [each for each in limited if each.transport == transport]
-                family.add_metric([transport], sum(map(value, same)))
+                family.add_metric([transport], sum(map(attrgetter(attribute), same)))
             yield family
         now = time.monotonic()
         lag = max((lag for at, lag in tuple(_lags) if now - at < _LAG_SECONDS), default=0.0)
@@ -93,11 +94,3 @@ class Gauges:
         )
         built.add_metric([self._service, version("heddle-runtime")], 1)
         yield built
-
-
-def _in_progress(limited: Limited) -> int:
-    return limited.in_progress
-
-
-def _limit(limited: Limited) -> int:
-    return limited.limit
