@@ -72,17 +72,3 @@ class CollectionHandle:
         async with self.using(), self.engine.locks.committing(f"chunks_{self.collection.id}"):
             await self.check_exists()
             yield
-
-
-async def optimize(handle: CollectionHandle, ann_rows: int, version_seconds: float) -> None:
-    """Put a collection's table in order, see `Table.optimize`, unless another process does.
-
-    Raises:
-        CollectionNotFoundError: The collection was deleted meanwhile.
-        StorageError: It failed; nothing is lost.
-    """
-    free = handle.engine.locks.locked_if_free(f"chunks_{handle.collection.id}.upkeep")
-    async with handle.using(), free as mine:
-        if mine:
-            await handle.check_exists()
-            await handle.table.optimize(handle.collection.language, ann_rows, version_seconds)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from heddle_knowledge.collection.passages import COLUMNS, passage
+from heddle_knowledge.collection.tables import PASSAGE_COLUMNS, passage
 from heddle_knowledge.collection.types import Mode, Passage, SearchOptions
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import Condition
@@ -103,7 +103,7 @@ async def _find_passages(
         for at in _best_first(candidates, relevance)
         if not threshold or question.mode == "text" or candidates.cosine[at] >= threshold
     ][:top_k]
-    rows = await read(table, candidates, shown, COLUMNS)
+    rows = await read(table, candidates, shown, PASSAGE_COLUMNS)
     passages = [
         passage(row, candidates.cosine[at], relevance[at])
         for row, at in zip(rows, shown, strict=True)

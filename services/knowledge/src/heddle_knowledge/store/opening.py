@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 from heddle_runtime.serving.background import repeating
 
-from heddle_knowledge.collection.handle import optimize
 from heddle_knowledge.collection.store import open_collection_store
 from heddle_knowledge.collection.tables import all_contents
 from heddle_knowledge.collection.types import EMBEDDED
@@ -169,7 +168,12 @@ class KnowledgeStore:
         """
         with suppress(CollectionNotFoundError):
             handle = await self._context.open(collection)
-            await optimize(handle, self._ann_rows, self._version_seconds)
+            free = handle.engine.locks.locked_if_free(f"chunks_{handle.collection.id}.upkeep")
+            async with handle.using(), free as mine:
+                if mine:  # else another process does it
+                    await handle.check_exists()
+                    language = handle.collection.language
+                    await handle.table.optimize(language, self._ann_rows, self._version_seconds)
             async with handle.using():
                 await self._context.pages.sweep(
                     handle.collection, partial(all_contents, handle.table)

@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from heddle_knowledge.collection.passages import passages_of_pages
-from heddle_knowledge.collection.tables import documents_of
+from heddle_knowledge.collection.tables import documents_of, passages_of_pages
 from heddle_knowledge.collection.types import Document
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.collection_pages import CollectionPages

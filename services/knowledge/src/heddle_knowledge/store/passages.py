@@ -5,7 +5,7 @@ from dataclasses import replace
 from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_knowledge.collection.handle import CollectionHandle
-from heddle_knowledge.collection.passages import list_passages
+from heddle_knowledge.collection.tables import list_passages
 from heddle_knowledge.collection.types import (
     Document,
     Mode,

@@ -3,19 +3,21 @@
 import asyncio
 import hashlib
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, ResourceExhaustedError
 from heddle_runtime.storage.database.inserting import insertion
-from heddle_runtime.storage.object_store import ObjectStore
+from heddle_runtime.storage.durable_files import sync, write
+from heddle_runtime.storage.object_store import ObjectStore, StoredObject
 from sqlalchemy import Row, delete, func, select
 
 from heddle_knowledge.collection.access import Person
 from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.database.schema import deleted_uploads, uploads
-from heddle_knowledge.uploads.objects import FolderObjects
 from heddle_knowledge.uploads.records import is_id
 
 MAX_FILES = 5_000
@@ -39,6 +41,44 @@ def check_room(files: int, size: int) -> None:
             f"A person may keep {MAX_FILES:,} files and {MAX_BYTES >> 20:,} MiB in all. "
             "Delete files that are in their collections already."
         )
+
+
+class FolderObjects:
+    """Files, whose paths in a folder are the keys. All methods may raise `OSError`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder, which is made when something is stored."""
+        self._folder = folder
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store an object, on disk when this returns."""
+        path = self._folder / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, data)
+        sync(path.parent.parent)
+
+    def get(self, key: str) -> bytes | None:
+        """Return an object, None if there is none."""
+        try:
+            return (self._folder / key).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def delete(self, key: str) -> None:
+        """Delete an object, if it is there."""
+        (self._folder / key).unlink(missing_ok=True)
+
+    def all(self, prefix: str) -> list[StoredObject]:
+        """Return the objects whose keys begin with a prefix, and files that are not complete."""
+        objects = []
+        for path in (self._folder / prefix).rglob("*"):
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                if path.is_file():
+                    status = path.stat()
+                    modified = datetime.fromtimestamp(status.st_mtime, UTC)
+                    key = str(path.relative_to(self._folder))
+                    objects.append(StoredObject(key, status.st_size, modified))
+        return objects
 
 
 class Uploads:

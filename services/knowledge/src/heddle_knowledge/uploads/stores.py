@@ -11,8 +11,7 @@ from heddle_knowledge.database.leases import Leases
 from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.files.file_locks import FileLocks
 from heddle_knowledge.uploads.attachments import Attachments
-from heddle_knowledge.uploads.objects import FolderObjects
-from heddle_knowledge.uploads.store import Uploads
+from heddle_knowledge.uploads.store import FolderObjects, Uploads
 
 
 @dataclass(frozen=True, slots=True)
