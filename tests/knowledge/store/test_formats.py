@@ -314,11 +314,3 @@ def test_the_only_article_of_a_page_is_its_text() -> None:
 )
 def test_dates_are_read_as_documents_write_them(text: str, time: datetime | None) -> None:
     assert read_date(text) == time
-
-
-def test_lists_in_each_other_do_not_multiply_their_text() -> None:
-    page = "<ul><li>" * 400 + "<li>text" * 20_000
-
-    document = parse(page.encode(), media_type="text/html", name="a.html")
-
-    assert sum(len(block.text) for block in document.blocks) < 20_000 * 60

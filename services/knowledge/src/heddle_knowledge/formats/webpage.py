@@ -5,8 +5,10 @@ from datetime import datetime
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.blocks import ParsedDocument
 from heddle_knowledge.formats.dates import first_date
+from heddle_knowledge.formats.webpage_depth import MAX_DEPTH, exceeds_depth
 from heddle_knowledge.formats.webpage_text import PageText
 
 _UNSEEN = ["script", "style", "noscript", "template", "svg", "iframe", "nav", "form", "button"]
@@ -34,7 +36,15 @@ def read_webpage(text: str) -> ParsedDocument:
     Returns:
         Its text; the title is the page's or its first heading, the time that of its description
         or of its first `<time>`.
+
+    Raises:
+        UnreadableDocumentError: Its elements nest too deep.
     """
+    if exceeds_depth(text):
+        raise UnreadableDocumentError(
+            f"The page has more than {MAX_DEPTH} elements in each other. Save its text as Markdown "
+            "or plain text and ingest that."
+        )
     tree = LexborHTMLParser(text)
     tree.strip_tags(_UNSEEN)
     named = tree.css_first("title")
