@@ -1,5 +1,21 @@
 """Files of tools for the tests of the edges: tools that leak, fail and wait, and unusable ones."""
 
+PLUGIN = """
+from app.tools._registry import ToolPlugin
+definition = {{"type": "function", "function": {{"name": "{name}", "description": "Nothing.",
+    "parameters": {parameters}}}}}
+async def handler({handler}):
+    return ""
+plugin = ToolPlugin(definition, handler, enabled=lambda ctx: {enabled})
+"""
+CATEGORY = """
+from heddle_tools_service.sdk import ToolResult, tool
+
+@tool("category", title="C", category="other")
+async def category(call):
+    "C."
+    return ToolResult("")
+"""
 LEAKY = """
 import logging
 from heddle_tools_service.sdk import ToolCall, ToolConfig, ToolError, ToolResult, tool
@@ -54,3 +70,62 @@ async def closed(call):
     "Looks into books."
     raise ToolError("The library has no such book.")
 """
+NEVER_CALLED = {
+    "token.py": (
+        PLUGIN.format(
+            name="token",
+            parameters={"type": "object"},
+            handler="args, ctx, on_status=None",
+            enabled="bool(ctx.user_token)",
+        ),
+        "enabled(ctx) is false",
+    ),
+    "setting.py": (
+        PLUGIN.format(
+            name="setting",
+            parameters={"type": "object"},
+            handler="args, ctx, on_status=None",
+            enabled="__import__('os').environ['NO_SUCH_SETTING']",
+        ),
+        "raises KeyError: 'NO_SUCH_SETTING'",
+    ),
+    "handler.py": (
+        PLUGIN.format(
+            name="handler", parameters={"type": "object"}, handler="args", enabled="True"
+        ),
+        "Write async def handler(args, ctx, ...)",
+    ),
+    "array.py": (
+        PLUGIN.format(
+            name="array",
+            parameters={"type": "array"},
+            handler="args, ctx, on_status=None",
+            enabled="True",
+        ),
+        "accepts no JSON object",
+    ),
+    "closed.py": (
+        PLUGIN.format(
+            name="closed",
+            parameters={"type": "object", "required": ["a"], "additionalProperties": False},
+            handler="args, ctx, on_status=None",
+            enabled="True",
+        ),
+        "requires 'a', but accepts no value of it",
+    ),
+    "name.py": (
+        PLUGIN.format(
+            name="not a name",
+            parameters={"type": "object"},
+            handler="args, ctx, on_status=None",
+            enabled="True",
+        ),
+        "its name cannot be 'not a name'",
+    ),
+    "old.py": ("def rag_processor(messages):\n    return {}\n", "rag_processor cannot be called"),
+    "category.py": (
+        CATEGORY,
+        "there is no category 'other'",
+    ),
+}
+"""Files of tools that no caller can use, and what the report says."""

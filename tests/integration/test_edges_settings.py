@@ -25,7 +25,7 @@ from heddle_runtime.http.egress import SETTING
 from integration import commands
 from integration.answers import Answer
 from integration.browser import browser
-from integration.edge_plugins import BROKEN, CLOSED_TOOL, LEAKY, SLEEPY
+from integration.edge_plugins import BROKEN, CLOSED_TOOL, LEAKY, NEVER_CALLED, SLEEPY
 from integration.functions.upstream import Body, Delta, Upstream, scripted
 from integration.processes import GATEWAY, MODULES, Processes, processes
 from integration.whole import write_assistant
@@ -144,6 +144,8 @@ def turn(body: Body) -> list[Delta]:
 async def heddle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Heddle]:
     folder = tmp_path_factory.mktemp("settings")
     (folder / "plugins").mkdir()
+    for name, (text, _) in NEVER_CALLED.items():
+        (folder / "plugins" / name).write_text(text)
     (folder / "plugins" / "leaky.py").write_text(LEAKY)
     (folder / "plugins" / "broken.py").write_text(BROKEN)
     (folder / "plugins" / "sleepy.py").write_text(SLEEPY)
@@ -329,6 +331,15 @@ async def test_grpcurl_describes_a_method_of_every_contract(heddle: Heddle, modu
     assert len(ours) > 1
     for name, methods in ours:
         assert "\n  rpc " in methods, name
+
+
+async def test_tools_that_can_never_be_called_are_reported_when_loaded(heddle: Heddle) -> None:
+    listed = await heddle.operate("heddle tools list")
+    log = heddle.services.log("heddle_tools_service")
+    for name, (_, problem) in NEVER_CALLED.items():
+        assert f"folder:{name}: " in listed
+        assert problem in " ".join(listed.split()), name
+        assert problem in log, name
 
 
 async def test_a_replaced_model_is_reported(heddle: Heddle) -> None:

@@ -22,6 +22,18 @@ from tools_service.serving import said as conversation
 from tools_service.serving import text_of
 from tools_service.test_adapters import CLASS
 
+NEVER = """
+from app.tools._registry import ToolPlugin
+
+async def handler(args, ctx, on_status=None):
+    return "never"
+
+plugin = ToolPlugin(
+    {"type": "function", "function": {"name": "never", "description": "Never."}},
+    handler,
+    lambda ctx: bool(ctx.user_token),
+)
+"""
 READING = '''
 import os
 from pathlib import Path
@@ -70,6 +82,7 @@ FINDINGS = {
     "import no_such_module\n": "ModuleNotFoundError: No module named 'no_such_module'",
     "open('/etc/passwd')\n": "Use a capability, and httpx for requests.",
     "import os; os._exit(3)\n": "A plugin must not end the process",
+    NEVER: "Name the environment variables that it reads in HEDDLE_TOOLS_PLUGIN_ENVIRONMENT",
 }
 
 

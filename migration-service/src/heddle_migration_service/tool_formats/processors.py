@@ -7,6 +7,7 @@ from typing import Any
 
 from heddle_tools_service.adapters.legacy import legacy_tool, title_of
 from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.unsatisfiable import signature_problem
 from heddle_tools_service.sdk import Tool, ToolCall, ToolResult
 from heddle_tools_service.sdk.definition import Run
 
@@ -20,6 +21,7 @@ def read_rag_processor(module: ModuleType) -> Iterator[Tool]:
     process = getattr(module, "rag_processor", None)
     if not callable(process):
         return
+    _check_parameters("rag_processor", process, "messages", "assistant")
 
     def arguments(call: ToolCall[dict[str, Any]]) -> tuple[Any, ...]:
         return call.request["messages"], LegacyAssistant.of(call)
@@ -41,6 +43,7 @@ def read_tool_processor(module: ModuleType) -> Iterator[Tool]:
             "The file has get_definition() but no tool_processor(request, assistant, config). "
             "Add that function."
         )
+    _check_parameters("tool_processor", process, "request", "assistant", "config")
     if inspect.iscoroutinefunction(define):
         raise DefinitionError("get_definition() is async. Make it an ordinary function.")
     definition = define() if callable(define) else _synthetic(module)
@@ -75,6 +78,12 @@ def defined_tool(
         version=str(member(definition, "version", "1.0")),
         **more,
     )
+
+
+def _check_parameters(name: str, process: Callable[..., Any], *parameters: str) -> None:
+    if problem := signature_problem(process, *parameters):
+        message = f"{name} {problem}. Write def {name}({', '.join(parameters)})."
+        raise DefinitionError(message)
 
 
 def _calling(process: Callable[..., Any], arguments: Arguments) -> Run:

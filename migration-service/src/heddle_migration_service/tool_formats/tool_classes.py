@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.unsatisfiable import signature_problem
 from heddle_tools_service.sdk import Tool
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -75,6 +76,8 @@ def _tool(module: ModuleType, tool_class: type[BaseTool]) -> Tool:
     except Exception as error:
         message = f"The class {tool_class.__name__} cannot be made without arguments: {error}"
         raise DefinitionError(message) from error
+    if problem := signature_problem(process, "request", "assistant", "tool_config"):
+        raise DefinitionError(f"The process of {tool_class.__name__} {problem}.")
 
     def parse(config: dict[str, Any]) -> dict[str, Any]:
         problems = tool_class().validate_config(dict(config))

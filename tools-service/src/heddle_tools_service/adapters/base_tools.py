@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 
 from heddle_tools_service.adapters.legacy import legacy_tool
 from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.unsatisfiable import signature_problem
 from heddle_tools_service.sdk import FileChange, Function, ReportStatus, Tool, ToolCall, ToolResult
 from heddle_tools_service.sdk.definition import Run
 from heddle_tools_service.sdk.models import arguments_schema
@@ -52,6 +53,12 @@ def _tool(module: ModuleType, tool_class: type) -> Tool:
         message = f"The class {tool_class.__name__} cannot be made without arguments: {error}"
         raise DefinitionError(message) from error
     arguments = _arguments(example)
+    members = dict.fromkeys(arguments.model_fields, "")
+    if problem := signature_problem(example._arun, **members):  # noqa: SLF001 - what the shape names so
+        raise DefinitionError(
+            f"The _arun of {tool_class.__name__} {problem}. Give it the members of args_schema as "
+            "parameters."
+        )
     name = str(getattr(example, "name", ""))
     description = " ".join(str(getattr(example, "description", "")).split())
     return legacy_tool(

@@ -12,6 +12,7 @@ from heddle_tools_service.adapters.legacy import legacy_tool
 from heddle_tools_service.adapters.retrieving import RetrieveFn, later, retrieving, sources_of
 from heddle_tools_service.capabilities.passages import Passages
 from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.unsatisfiable import signature_problem
 from heddle_tools_service.sdk import Function, OfferContext, Tool, ToolCall, ToolResult
 from heddle_tools_service.sdk.definition import Run
 
@@ -79,6 +80,10 @@ def read(module: ModuleType) -> Iterator[Tool]:
         raise DefinitionError("The handler is not async. Make it one: async def handler(...).")
     if inspect.iscoroutinefunction(plugin.enabled):  # what it returns would count as true
         raise DefinitionError("enabled is async. Make it an ordinary function: def enabled(...).")
+    if problem := signature_problem(plugin.handler, "args", "ctx", on_status="on_status"):
+        raise DefinitionError(f"The handler {problem}. Write async def handler(args, ctx, ...).")
+    if problem := signature_problem(plugin.enabled, "ctx"):
+        raise DefinitionError(f"enabled {problem}. Write def enabled(ctx).")
     function = plugin.definition.get("function")
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise DefinitionError("The definition names no function. Add function.name to it.")
@@ -93,6 +98,26 @@ def read(module: ModuleType) -> Iterator[Tool]:
         modes=("function",),
         function=Function(name, description, dict(function.get("parameters") or {}), dict),
         enabled=lambda offer: plugin.enabled(_context(offer, later)),
+        obstacle=_obstacle(plugin),
+    )
+
+
+def _obstacle(plugin: ToolPlugin) -> str:
+    """Return why `enabled` switches a plugin off in every conversation; empty if it does not."""
+    errors = set()
+    for user in ("", "user@example.org"):
+        for documents in (True, False):
+            context = ToolContext(later if documents else None, "", user, documents)
+            try:
+                if plugin.enabled(context):
+                    return ""
+            except Exception as error:  # noqa: BLE001 - an author's function can raise anything
+                errors.add(f"{type(error).__name__}: {error}")
+    reason = f"raises {errors.pop()}" if errors else "is false"
+    return (
+        f"enabled(ctx) {reason}, with and without a user and documents. Name the environment "
+        "variables that it reads in HEDDLE_TOOLS_PLUGIN_ENVIRONMENT and restart the tool service. "
+        "Do not require user_token: it is always empty."
     )
 
 

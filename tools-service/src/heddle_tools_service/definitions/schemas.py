@@ -10,6 +10,7 @@ from heddle_runtime.errors import Violation
 from pydantic import ValidationError
 
 from heddle_tools_service.definitions.checks import DefinitionError
+from heddle_tools_service.definitions.unsatisfiable import contradictions
 from heddle_tools_service.definitions.validation_errors import (
     CONFIG,
     REQUIRED,
@@ -42,8 +43,9 @@ class CompiledSchema:
             noun: The words for the objects in messages.
 
         Raises:
-            DefinitionError: The schema is not valid, refers to nothing or to another document, or
-                has a pattern that is not supported (see `heddle_runtime.contract.json_schema`).
+            DefinitionError: The schema is not valid, refers to nothing or to another document,
+                has a pattern that is not supported (see `heddle_runtime.contract.json_schema`), or
+                fits no object.
         """
         if not isinstance(schema, Mapping):
             raise DefinitionError(f"The {noun.schema} is not a JSON object. Make it one.")
@@ -54,6 +56,8 @@ class CompiledSchema:
             raise DefinitionError(
                 f"The {noun.schema} is not JSON Schema 2020-12, {'; '.join(problems)}"
             ) from error
+        for reason in contradictions(schema):
+            raise DefinitionError(f"The {noun.schema} {reason}: the tool could never be called.")
         self._noun = noun
         self._schema = schema
         self._parse = parse
@@ -141,6 +145,7 @@ def _blank(
 
 
 def _resolved(schema: object, root: Mapping[str, Any]) -> object:
+    """Return the definition to which a schema refers; a schema without reference as it is."""
     reference = schema.get("$ref") if isinstance(schema, Mapping) else None
     if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
         return schema

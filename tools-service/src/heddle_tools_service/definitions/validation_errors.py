@@ -85,6 +85,7 @@ def _of(error: ValidationError, noun: Noun) -> Iterator[Violation]:
 
 
 def _alternatives(forms: Sequence[Sequence[ValidationError]], path: list[str | int]) -> str:
+    """Return one message for a value that fits none of its allowed forms."""
     types = []
     for errors in forms:
         wrong = [each for each in errors if each.instance_path == path]

@@ -41,6 +41,14 @@ def builtin(capabilities: Capabilities, disabled: Collection[str]) -> Plugins[An
     return discover(tools, "", None, read, KIND)
 
 
+def report_obstacles(plugins: Plugins[Installed]) -> None:
+    """Report the tools that switch themselves off in every conversation."""
+    for name, installed in plugins.loaded.items():
+        if installed.tool.obstacle:
+            message = f"The tool {name!r} is never called: {installed.tool.obstacle}"
+            plugins.report(plugins.origins[name], message, "tool can never be called")
+
+
 class Registry:
     """The installed tools by name, and what could not be installed."""
 
@@ -78,6 +86,7 @@ class Registry:
         make_importable()
         read = partial(_installed, capabilities=capabilities, disabled=disabled)
         plugins = discover(tools, ENTRY_POINTS, folder, read, KIND)
+        report_obstacles(plugins)
         return cls(plugins, disabled)
 
     @classmethod

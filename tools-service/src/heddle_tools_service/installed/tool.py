@@ -182,6 +182,7 @@ def _members(config: Struct) -> dict[str, Any]:
 
 
 def _summary(tool: str, violations: Sequence[Violation]) -> str:
+    """Return one sentence about the violations; a shorter one if one option is missing."""
     first, *others = violations
     name = first.field.removeprefix("config.")
     if not others and first.description == REQUIRED and "." not in name:
@@ -190,6 +191,11 @@ def _summary(tool: str, violations: Sequence[Violation]) -> str:
 
 
 def _arguments_in(call: pb.FunctionCall) -> dict[str, Any]:
+    """Return the arguments that a model wrote; an empty object if it wrote nothing.
+
+    Raises:
+        InvalidRequestError: They are no JSON object.
+    """
     if not call.arguments_json.strip():
         return {}
     if len(call.arguments_json) > _MAX_ARGUMENT_CHARS:

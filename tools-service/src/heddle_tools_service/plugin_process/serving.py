@@ -21,7 +21,7 @@ from heddle_tools_service.adapters import tools_in
 from heddle_tools_service.adapters.formats import make_importable
 from heddle_tools_service.contract.results import DENIED, OUT_OF_MEMORY, failure
 from heddle_tools_service.installed.config_validation import validate_configs
-from heddle_tools_service.installed.registry import ENTRY_POINTS, KIND, Registry
+from heddle_tools_service.installed.registry import ENTRY_POINTS, KIND, Registry, report_obstacles
 from heddle_tools_service.installed.tool import Installed, install
 from heddle_tools_service.plugin_process.proxies import RUN, Connection, capabilities
 from heddle_tools_service.running.execution import Outbox, Run, running
@@ -87,6 +87,7 @@ class PluginProcess:
         self._writer.write(frames.frame(message))
 
     def _loaded(self, load: frames.Load) -> frames.Loaded:
+        """Load the plugin and return its tools, or why there are none."""
         make_importable()
         kinds = map(type_of, load.capabilities)
         requestable = capabilities(self._connection, kinds, load.http_seconds)
@@ -97,6 +98,7 @@ class PluginProcess:
                 yield install(tool, requestable, load.disabled)
 
         add_module(plugins, load.source.origin, read, _folder(load.source))
+        report_obstacles(plugins)
         registry = Registry(plugins)
         self._runner = ToolRunner(registry, Threads(load.threads), load.timeout)
         return frames.Loaded(

@@ -116,6 +116,8 @@ class Tool:
     """A short name, for badges. Empty: the title."""
     translations: Translations = field(default_factory=dict)
     """The translations of titles, descriptions and the label, by language."""
+    obstacle: str = ""
+    """Why the tool cannot be called in this installation, and the remedy. Empty if it can."""
     effect: Effect | None = None
     """What a call can change outside of the answer. None: nothing if the tool is one of Heddle's,
     else anything."""
@@ -223,6 +225,7 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
 
 
 def _annotated(run: Run) -> tuple[object, object]:
+    """Return `Config` and `Arguments` of `ToolCall[Config, Arguments]`; `Any` if missing."""
     try:
         signature = inspect.signature(run, eval_str=True)
     except (NameError, TypeError, SyntaxError, AttributeError):  # texts that name nothing

@@ -250,7 +250,7 @@ Global___ToolExample: _TypeAlias = ToolExample  # noqa: Y015
 
 @_typing.final
 class PluginProblem(_message.Message):
-    """A plugin that could not be installed."""
+    """A plugin that could not be installed, or a tool that can never be called."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -976,7 +976,7 @@ class ListToolsResponse(_message.Message):
 
     @_builtins.property
     def problems(self) -> _containers.RepeatedCompositeFieldContainer[Global___PluginProblem]:
-        """Plugins that were skipped at start. On the first page only."""
+        """Plugins that were skipped at start, and tools that can never be called. On the first page only."""
 
     def __init__(
         self,
