@@ -7,11 +7,16 @@ import pytest
 from assistants.serving import ADA, ADMIN, MODEL, Service, serving
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_assistants.catalog.folder import FolderAssistants
+from heddle_assistants.catalog.folder_checks import FolderChecks
+from heddle_assistants.validation import OrchestratorClient, Validation
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 from structlog.testing import capture_logs
 
 DOCUMENT = "model: {connector: local, model: m}\n"
+VALIDATION = Validation(OrchestratorClient(), ServiceCredentials("assistants"))
+CHECKS = FolderChecks(VALIDATION)
 EVE = Identity("eve@college.example", "college", ("creator",))
 
 
@@ -80,7 +85,7 @@ async def test_what_is_wrong_in_a_file_is_reported_and_left_out(tmp_path: Path, 
     write(tmp_path, "bad", more)
     (tmp_path / ".#good.yaml").symlink_to("emacs@host.1")  # while somebody edits it
     with capture_logs() as logs:
-        contents = await FolderAssistants(tmp_path).contents()
+        contents = await FolderAssistants(tmp_path, CHECKS).contents()
     # Without the member that cannot be read, if the file is YAML at all.
     assert contents.by_id.keys() == (
         {"file-good"} if more.startswith("title") else {"file-good", "file-bad"}
@@ -143,7 +148,7 @@ async def test_none_hides_another_of_the_database(database_url: str, tmp_path: P
 async def test_the_identifier_in_a_file_may_begin_with_the_prefix(tmp_path: Path) -> None:
     write(tmp_path, "file-guide")
 
-    assert (await FolderAssistants(tmp_path).contents()).by_id.keys() == {"file-guide"}
+    assert (await FolderAssistants(tmp_path, CHECKS).contents()).by_id.keys() == {"file-guide"}
 
 
 async def test_lamb_s_clients_see_them_too(beside: Service) -> None:

@@ -11,14 +11,17 @@ from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.catalog.folder import FolderAssistants
+from heddle_assistants.catalog.folder_checks import FolderChecks
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.encryption import Keys
 from heddle_assistants.repository.migrating import Migrations
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
+from heddle_assistants.validation import OrchestratorClient, Validation
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.storage.database.engine import Database
 
 
@@ -61,7 +64,8 @@ async def test_a_small_page_reads_no_more_often_than_a_large_one(
 ) -> None:
     await keep_many(database, [{"name": f"a{number}"} for number in range(500)])
     rows = Counted(database)
-    folder = FolderAssistants(tmp_path)
+    validation = Validation(OrchestratorClient(), ServiceCredentials("assistants"))
+    folder = FolderAssistants(tmp_path, FolderChecks(validation))
     audit = await open_audit_log(database, Keys.of(["a-key-of-at-least-32-characters--"]))
     catalog = Catalog(folder, rows, Reader(rows, Migrations(audit)))
     # Any letter may be the one that only Python knows the small form of.

@@ -42,6 +42,7 @@ from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.audit.servicer import AuditServicer
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.catalog.folder import FolderAssistants
+from heddle_assistants.catalog.folder_checks import FolderChecks
 from heddle_assistants.database.schema import SCHEMA
 from heddle_assistants.following.applying import Applying
 from heddle_assistants.following.claims import Claims
@@ -150,6 +151,7 @@ async def app(
     prices = prices_of_file(settings.prices)
     async with (
         open_database(settings.database) as database,
+        FolderChecks(validation).running() as checks,
         AsyncExitStack() as exits,
     ):
         await upgrade(database, SCHEMA)
@@ -167,7 +169,7 @@ async def app(
             await exits.enter_async_context(repeating(work, pause, failure))
         rows, writer = Rows(database), Writer(audit)
         reader = Reader(rows, Migrations(audit, enabled=settings.migrate_on_read))
-        folder = FolderAssistants(settings.assistants_dir)
+        folder = FolderAssistants(settings.assistants_dir, checks)
         await folder.contents()  # its faults are logged now
         catalog = Catalog(folder, rows, reader)
         price_lookup = PriceLookup(database, keys, prices)

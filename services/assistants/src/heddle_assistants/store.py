@@ -19,7 +19,7 @@ class StoredAssistant:
     etag: str
     published: bool
     warnings: list[Violation] = field(default_factory=list)
-    """The faults of a file."""
+    """The faults of a file; a background check adds some later."""
     shares: Shares = NOBODY
     """The users with whom it is shared, besides being published."""
 

@@ -13,9 +13,14 @@ from heddle_conversion.bindings import fillable
 from heddle_conversion.identifiers import FILE_PREFIX
 from heddle_conversion.processors import current_connector
 from heddle_runtime.contract.email_address import canonical_email
-from heddle_runtime.errors import Violation
 
 from heddle_assistants.catalog.checking import file_violations, violations_of, with_defaults
+from heddle_assistants.catalog.folder_checks import (
+    CheckedFile,
+    FolderChecks,
+    report,
+    warning_of,
+)
 from heddle_assistants.field_checks import deprecated_connector
 from heddle_assistants.store import StoredAssistant
 
@@ -33,6 +38,7 @@ class Contents:
     """The content of the folder when it was last read."""
 
     states: dict[Path, State | None] = field(default_factory=dict)
+    files: list[CheckedFile] = field(default_factory=list)
     by_id: dict[str, StoredAssistant] = field(default_factory=dict)
     by_name: dict[str, StoredAssistant] = field(default_factory=dict)
 
@@ -44,8 +50,9 @@ class FolderAssistants:
     be read. A file that is not YAML, or has no id or name, is left out.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, checks: FolderChecks) -> None:
         self._folder = folder
+        self._checks = checks
         self._contents = Contents()
         self._looked = -_LOOK_AGAIN
         self._reading = asyncio.Lock()  # concurrent callers share one look at the folder
@@ -54,8 +61,11 @@ class FolderAssistants:
         """Return the content of the folder."""
         async with self._reading:
             if time.monotonic() - self._looked >= _LOOK_AGAIN:
-                self._contents = await asyncio.to_thread(_read, self._folder, self._contents)
+                contents = await asyncio.to_thread(_read, self._folder, self._contents)
                 self._looked = time.monotonic()
+                if contents is not self._contents:
+                    self._checks.start(contents.files)
+                    self._contents = contents
         return self._contents
 
 
@@ -66,13 +76,15 @@ def _read(folder: Path, known: Contents) -> Contents:
     contents = Contents(states)
     for path in states:
         try:
-            stored = _parse(path)
+            checked = _parse(path)
         except (OSError, AssistantFileError) as error:
             log.error("assistant skipped", file=path.name, problem=str(error))  # noqa: TRY400 - the file is at fault, a traceback says nothing
             continue
+        stored = checked.stored
         if stored.assistant.id in contents.by_id or stored.assistant.name in contents.by_name:
             log.error("assistant skipped", file=path.name, problem="its id or name is taken")
             continue
+        contents.files.append(checked)
         contents.by_id[stored.assistant.id] = contents.by_name[stored.assistant.name] = stored
     return contents
 
@@ -85,21 +97,14 @@ def _state(path: Path) -> State | None:
     return stat.st_mtime_ns, stat.st_size
 
 
-def _parse(path: Path) -> StoredAssistant:
+def _parse(path: Path) -> CheckedFile:
     data = path.read_bytes()
     file = read_file(data)
     if unusable := file_violations(file.assistant):
         problems = (*file.faults, *(file.fault(v.field, v.description) for v in unusable))
         raise AssistantFileError("; ".join(map(str, problems)))
     faults = _faults(file)
-    for fault in faults:
-        log.warning(
-            "assistant has a fault",
-            file=path.name,
-            line=fault.line,
-            field=fault.field,
-            problem=fault.problem,
-        )
+    report(path, faults)
     model = file.assistant.model
     model.connector = current_connector(model.connector)
     assistant = pb.Assistant()
@@ -115,8 +120,9 @@ def _parse(path: Path) -> StoredAssistant:
     # If it is not known who may use the assistant, only the operator may.
     published = file.published and not any(fault.field in _ACCESS for fault in faults)
     etag = hashlib.sha256(data).hexdigest()[:32]
-    warnings = [Violation(it.field, f"{it.problem} (line {it.line} of the file)") for it in faults]
-    return StoredAssistant(with_defaults(assistant), etag, published, warnings)
+    warnings = list(map(warning_of, faults))
+    stored = StoredAssistant(with_defaults(assistant), etag, published, warnings)
+    return CheckedFile(path, file, stored)
 
 
 def _faults(file: AssistantFile) -> list[FileFault]:
