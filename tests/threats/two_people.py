@@ -306,13 +306,12 @@ async def two_people(
         environment.setenv("HEDDLE_TOOLS_SMALL_FAST_MODEL", "openai/small")
         environment.setenv("HEDDLE_TOOLS_WEATHER_URL", others)
         environment.setenv("HEDDLE_TOOLS_GEOCODING_URL", others)
+        environment.setenv("HEDDLE_TOOLS_WEB_SEARCH_SEARXNG_URL", others)
+        environment.setenv("HEDDLE_TOOLS_WEB_SEARCH_SHARED", "true")
         environment.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", upstream.url)
         environment.setenv("HEDDLE_CONNECTOR_OPENAI_API_KEY", "test")
         environment.setenv("HEDDLE_CONNECTOR_SHARE_PROVIDERS", "true")
-        settings = {
-            "moodle": {"url": moodle.url, "token": moodle.token},
-            "providers": {"searxng": {"base_url": others}},
-        }
+        settings = {"moodle": {"url": moodle.url, "token": moodle.token}}
         async with tenants(folder, environment, form, settings) as heddle:
             named = {
                 person: await _things_of(heddle, person) | {"server": others} for person in PEOPLE

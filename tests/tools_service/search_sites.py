@@ -1,4 +1,4 @@
-"""Perplexity, Tavily and SearXNG over HTTP, as their own references show them."""
+"""Perplexity, Tavily, Brave and SearXNG over HTTP, as their own references show them."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -9,13 +9,13 @@ from typing import Any, Protocol
 from aiohttp import web
 from web_server import web_server
 
-PROVIDERS = ("perplexity", "tavily", "searxng")
+PROVIDERS = ("perplexity", "tavily", "brave", "searxng")
 URL = "https://weave.example/sheds"
 
 
 @dataclass
 class SearchSites:
-    """All at one address, and the requests that they got."""
+    """All four at one address, and the requests that they got."""
 
     url: str = ""
     key: str = "key-of-the-right-organisation"
@@ -56,6 +56,8 @@ class _Provider(Protocol):
 def _provider(request: web.BaseRequest) -> _Provider:
     if request.path == "/chat/completions":
         return _Perplexity()
+    if request.path == "/res/v1/web/search":
+        return _Brave()
     return _Tavily() if request.method == "POST" else _SearXng()
 
 
@@ -113,6 +115,38 @@ class _Tavily(_Perplexity):
         }
 
 
+class _Brave:
+    unauthorized = 422
+
+    def is_authorized(self, request: web.BaseRequest, key: str) -> bool:
+        return request.headers.get("X-Subscription-Token") == key
+
+    def error(self, status: int, key: str) -> Any:
+        about = {
+            "id": "a3e1",
+            "status": status,
+            "code": "SUBSCRIPTION_TOKEN_INVALID",
+            "detail": f"Cannot serve {key}.",
+            "meta": {"component": "authentication"},
+        }
+        return {"type": "ErrorResponse", "error": about, "time": 1795344000}
+
+    def answer(self, *, nothing: bool) -> Any:
+        query = {"original": "sheds", "more_results_available": False}
+        if nothing:  # then there is no `web` at all
+            return {"type": "search", "query": query, "mixed": {"type": "mixed", "main": []}}
+        found = {
+            "title": "Sheds",
+            "url": URL,
+            "description": "The <strong>gap</strong> &amp; more.",
+            "page_age": "2026-03-01T10:00:00",
+            "age": "March 1, 2026",
+            "type": "search_result",
+            "subtype": "generic",
+        }
+        return {"type": "search", "query": query, "web": {"type": "search", "results": [found]}}
+
+
 class _SearXng:
     unauthorized = 403
 
@@ -149,7 +183,12 @@ class _SearXng:
 
 @asynccontextmanager
 async def search_sites(**options: Any) -> AsyncGenerator[SearchSites]:
-    """Serve all on one free port."""
+    """Serve all four on one free port."""
     sites = SearchSites(**options)
     async with web_server(sites.handle) as sites.url:
         yield sites
+
+
+def where(name: str, sites: SearchSites) -> str:
+    """Return what a provider's settings name as its address."""
+    return f"{sites.url}/res/v1" if name == "brave" else sites.url

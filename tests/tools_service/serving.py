@@ -183,7 +183,9 @@ async def serving(
                     ),
                     SmallModel: lambda call: SmallModel(small_model, call.seconds),
                     Weather: lambda _: weather,
-                    WebSearch: lambda call: AssistantWeb(http, http, None, {}, call.assistant),
+                    WebSearch: lambda call: AssistantWeb(
+                        *(http, http, None, {}, False), call.assistant
+                    ),
                     Workspace: lambda call: CallersWorkspace(
                         folder / "workspaces", workspace_threads, call.caller
                     ),

@@ -13,7 +13,7 @@ from heddle_runtime.http.egress import SETTING
 from runtime.accounts import Accounts
 from structlog.testing import capture_logs
 from tools_service.calling import Calling, calling_tools
-from tools_service.search_sites import PROVIDERS, URL, SearchSites, search_sites
+from tools_service.search_sites import PROVIDERS, URL, SearchSites, search_sites, where
 from tools_service.serving import invocation, said, text_of
 
 OF_UNI = said("What is a shed?", organization="uni")
@@ -31,7 +31,7 @@ def organisation(sites: SearchSites, *names: str, **more: Any) -> Accounts:
     providers = {
         name: account_pb2.Provider(
             **{
-                "base_url": sites.url,
+                "base_url": where(name, sites),
                 "api_key": "" if name == "searxng" else sites.key,
                 "enabled": True,
                 **more,
@@ -74,9 +74,9 @@ async def test_every_provider_finds_pages_and_what_they_say(
     assert set(told) == {"answer", "results", "citations"}
     first = told["results"][0]
     assert (first["title"], first["url"]) == ("Sheds", URL)
-    assert first["snippet"] == "The gap."
+    assert first["snippet"] == ("The gap & more." if provider == "brave" else "The gap.")
     assert told["citations"][0] == URL
-    assert told["answer"].startswith("A shed is a gap")
+    assert told["answer"].startswith("A shed is a gap") is (provider != "brave")
     assert (result.sources[0].title, result.sources[0].uri) == ("Sheds", URL)
     assert result.metadata["provider"] == provider
     [asked] = sites.requests
@@ -227,7 +227,7 @@ async def test_a_provider_that_is_switched_off_or_has_no_key_is_not_set_up(
     sites: SearchSites, tmp_path: Path
 ) -> None:
     for more in ({"enabled": False}, {"api_key": ""}):
-        accounts = organisation(sites, "perplexity", "tavily", **more)
+        accounts = organisation(sites, "perplexity", "tavily", "brave", **more)
         async with calling_tools(tmp_path, accounts) as calling:
             assert await offered(calling) == []
             error = await refused(calling)
@@ -240,7 +240,7 @@ async def test_the_preferred_provider_is_asked_unless_the_author_says_otherwise(
     sites: SearchSites, tmp_path: Path
 ) -> None:
     async with calling_tools(tmp_path, organisation(sites, *PROVIDERS)) as calling:
-        for config, used in (({}, "perplexity"), ({"provider": "tavily"}, "tavily")):
+        for config, used in (({}, "perplexity"), ({"provider": "brave"}, "brave")):
             event = await calling.event(invocation("1", "web_search", config), OF_UNI)
             assert event.result.metadata["provider"] == used
 
@@ -255,14 +255,15 @@ async def test_an_organisations_provider_in_a_private_network_is_not_reached(
     assert not sites.requests
 
 
-async def test_the_operators_key_is_for_the_operators_assistants(
-    sites: SearchSites, tmp_path: Path
+@pytest.mark.parametrize("shared", [True, False])
+async def test_the_operators_key_is_for_the_operators_assistants_unless_he_shares_it(
+    sites: SearchSites, tmp_path: Path, *, shared: bool
 ) -> None:
     accounts = organisation(sites)
-    more = {"web_search_searxng_url": sites.url, SETTING: ""}
+    more = {"web_search_searxng_url": sites.url, "web_search_shared": shared, SETTING: ""}
     async with calling_tools(tmp_path, accounts, **more) as calling:
         assert await offered(calling, "default") == ["web_search"]
-        assert await offered(calling, "poor") == []
+        assert bool(await offered(calling, "poor")) is shared
         event = await calling.event(invocation("1", "web_search", {}), said("sheds"))
     assert event.HasField("result")  # though it is inside: it is the operator's
 

@@ -158,7 +158,8 @@ async def app(
                 SmallModel: lambda call: SmallModel(model, call.seconds),
                 Weather: lambda _: weather,
                 WebSearch: lambda call: AssistantWeb(
-                    http, guarded_http, organizations, sites, call.assistant
+                    *(http, guarded_http, organizations, sites, settings.web_search_shared),
+                    call.assistant,
                 ),
                 Workspace: lambda call: CallersWorkspace(
                     settings.workspace_dir, threads, call.caller

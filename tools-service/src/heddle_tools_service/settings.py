@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_valid
 from pydantic_settings import SettingsConfigDict
 
 Sandbox = Literal["auto", "required", "off"]
-SearchProvider = Literal["perplexity", "tavily", "searxng"]
+SearchProvider = Literal["perplexity", "tavily", "brave", "searxng"]
 _MODEL = r"^$|^[a-z][a-z0-9_]*/.+$"
 NO_SERVICE = "none"  # not empty: an empty environment variable counts as unset
 
@@ -122,10 +122,15 @@ class ToolsSettings(EgressSettings):
     web_search_keys: dict[SearchProvider, SecretStr] = Field(
         default={},
         description="Keys of search providers for the operator's assistants, as a JSON object: "
-        "perplexity, tavily; searxng needs none.",
+        "perplexity, tavily, brave; searxng needs none.",
     )
     web_search_searxng_url: ServerAddress = Field(
         default="", description="Address of a SearXNG that answers with JSON."
+    )
+    web_search_shared: bool = Field(
+        default=False,
+        description="Let organisations that have set up no search provider use the operator's, at "
+        "the operator's expense.",
     )
     mcp_commands: dict[str, tuple[str, ...]] = Field(
         default={},

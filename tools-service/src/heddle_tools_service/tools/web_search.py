@@ -20,7 +20,7 @@ from heddle_tools_service.tools.retrieved import empty_search_text
 class WebSearchConfig(ToolConfig):
     """The search provider, and the number of results."""
 
-    provider: Literal["", "perplexity", "tavily", "searxng"] = Field(
+    provider: Literal["", "perplexity", "tavily", "brave", "searxng"] = Field(
         title="Provider", default="", description="Whom to ask; empty: the first that is set up"
     )
     limit: int = Field(

@@ -21,6 +21,10 @@ from heddle_tools_service.providers.web_search.sites import (
 )
 from heddle_tools_service.sdk import ToolError
 
+_BRAVE_MAX_QUERY_CHARS = 400
+_BRAVE_MAX_WORDS = 50
+_BRAVE_MAX_RESULTS = 20
+
 
 async def perplexity(
     http: httpx.AsyncClient, site: SearchSite, query: str, max_results: int
@@ -54,6 +58,28 @@ async def tavily(
     return _answer("tavily", text(response.get("answer")), listed)
 
 
+async def brave(
+    http: httpx.AsyncClient, site: SearchSite, query: str, max_results: int
+) -> WebAnswer:
+    """Search with Brave, which has its own index and takes queries of 50 words."""
+    words = " ".join(query.split()[:_BRAVE_MAX_WORDS])[:_BRAVE_MAX_QUERY_CHARS]
+    response = await ask(
+        http,
+        site,
+        "Brave Search",
+        "GET",
+        "/web/search",
+        params={"q": words, "count": min(max_results, _BRAVE_MAX_RESULTS)},
+        headers={"X-Subscription-Token": site.key, "Accept": "application/json"},
+    )
+    web = response.get("web") or {}
+    if not isinstance(web, Mapping):
+        raise ToolError("The answer of Brave Search cannot be read: its web is no object.")
+    pages = entries(web, "results", "Brave Search")
+    listed = results(pages, max_results, snippet="description", published="page_age")
+    return _answer("brave", "", listed)
+
+
 async def searxng(
     http: httpx.AsyncClient, site: SearchSite, query: str, max_results: int
 ) -> WebAnswer:
@@ -68,12 +94,14 @@ async def searxng(
 PROVIDERS: Mapping[str, SearchBy] = {
     "perplexity": perplexity,
     "tavily": tavily,
+    "brave": brave,
     "searxng": searxng,
 }
 """The providers by name, the preferred one first."""
 URLS = {
     "perplexity": "https://api.perplexity.ai",
     "tavily": "https://api.tavily.com",
+    "brave": "https://api.search.brave.com/res/v1",
 }
 """The addresses of the providers that have a public one."""
 

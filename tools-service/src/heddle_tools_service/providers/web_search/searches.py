@@ -15,7 +15,7 @@ from heddle_tools_service.sdk import Assistant, ToolError
 
 CONFIGURATION_ERROR = "Web search configuration error:"
 _REMEDY = (
-    "Set providers.perplexity, tavily or searxng, with api_key or base_url, in the "
+    "Set providers.perplexity, tavily, brave or searxng, with api_key or base_url, in the "
     "settings of the organisation; for the operator's assistants, HEDDLE_TOOLS_WEB_SEARCH_KEYS or "
     "HEDDLE_TOOLS_WEB_SEARCH_SEARXNG_URL."
 )
@@ -32,6 +32,8 @@ class AssistantWeb:
     """None if no service has settings of organisations."""
     operators: Mapping[str, SearchSite]
     """The providers in the service's own settings."""
+    shared: bool
+    """Whether organisations without a provider use the operator's."""
     assistant: Assistant
 
     async def providers(self) -> tuple[str, ...]:
@@ -64,6 +66,8 @@ class AssistantWeb:
                 own[name] = site
         if settings.system:  # the operator's own: they may be anywhere
             return self.http, {**self.operators, **own}
+        if not own and self.shared:
+            return self.http, self.operators
         return self.guarded_http, own
 
 
