@@ -1,4 +1,4 @@
-"""`/mcp/servers` and `/mcp/pins`, before the real services and real MCP servers."""
+"""`/mcp/pins`, before the real services and real MCP servers."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -80,71 +80,34 @@ async def shared_shelves(tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
 
 async def checked(client: httpx.AsyncClient, **body: Any) -> dict[str, dict[str, Any]]:
     """Return the tools of a server by name."""
-    response = await client.post("/mcp/pins", json=body)
+    response = await client.post("/mcp/pins", json={"organization": "uni", **body})
     assert response.status_code == 200, response.text
     assert TOKEN not in response.text
     return {each["name"]: each for each in response.json()["tools"]}
+
+
+async def compared(shelf: Library) -> dict[str, dict[str, Any]]:
+    """Return the tools of the stored server by name, compared with the pins beside it."""
+    server = (await shelf["head"].get(UNI)).json()["settings"]["mcp_servers"]["lib"]
+    body = {"credential": "lib", "url": server["url"], "pins": server.get("pins", {})}
+    return await checked(shelf["head"], **body)
 
 
 def error(response: httpx.Response) -> tuple[int, str]:
     return response.status_code, response.json()["error"]["message"]
 
 
-async def test_servers_are_listed_without_their_tokens(shelves: Shelves) -> None:
-    shelf, site = shelves
-    open_server = {"url": "https://open.example/mcp", "pins": {"get_token": HELD}}
-    await stored(shelf, lib={"url": site.url, "token": TOKEN}, open=open_server, odd=5)
-
-    response = await shelf["head"].get("/mcp/servers")
-
-    assert response.json() == {
-        "organization": "uni",
-        "servers": [
-            {"name": "lib", "url": site.url, "has_token": True, "pins": {}, "pinned": False},
-            {"name": "open", "has_token": False, "pinned": True, **open_server},
-        ],
-        "next_page_token": "",
-    }
-    assert response.headers["etag"] == (await shelf["head"].get(UNI)).headers["etag"]
-    assert response.headers["cache-control"] == "no-store"
-
-
-async def test_servers_are_listed_in_pages(shelves: Shelves) -> None:
-    shelf, site = shelves
-    await stored(shelf, a={"url": site.url}, b={"url": site.url})
-    query: dict[str, str | int] = {"organization": "uni", "page_size": 1}
-
-    first = (await shelf["root"].get("/mcp/servers", params=query)).json()
-    query["page_token"] = first["next_page_token"]
-    second = (await shelf["root"].get("/mcp/servers", params=query)).json()
-
-    names = [each["name"] for page in (first, second) for each in page["servers"]]
-    assert (names, second["next_page_token"]) == (["a", "b"], "")
-
-
-async def test_servers_at_both_places_of_the_settings_are_listed(shelves: Shelves) -> None:
-    shelf, site = shelves
-    inner = {"default": {"mcp_servers": {"old": {"url": site.url}}}}
-    settings = {"setups": inner, "mcp_servers": {"new": {"url": site.url}}}
-    await shelf["root"].put(UNI, json={"settings": settings})
-
-    servers = (await shelf["head"].get("/mcp/servers")).json()["servers"]
-
-    assert [each["name"] for each in servers] == ["new", "old"]
-    assert (await checked(shelf["head"], server="old"))["find"]["state"] == "new"
-
-
 async def test_a_check_shows_what_has_changed_since_the_pins_were_stored(
     shelves: Shelves,
 ) -> None:
     shelf, site = shelves
-    seen = await checked(shelf["head"], server="lib")
+    seen = await compared(shelf)
     pins = {name: each["pin"] for name, each in seen.items() if name != "show"}
     accepted = {**pins, "find": HELD, "gone": HELD}
     await stored(shelf, lib={"url": site.url, "token": TOKEN, "pins": accepted})
     site.authorizations.clear()
 
-    tools = await checked(shelf["head"], server="lib")
+    tools = await compared(shelf)
 
     states = {name: each["state"] for name, each in tools.items()}
     assert (states.pop("find"), states.pop("show"), states.pop("gone")) == (
@@ -162,7 +125,7 @@ async def test_pins_that_an_administrator_stores_are_those_of_the_next_check(
     shelves: Shelves,
 ) -> None:
     shelf, _ = shelves
-    pin = (await checked(shelf["head"], server="lib"))["find"]["pin"]
+    pin = (await compared(shelf))["find"]["pin"]
     stored_before = await shelf["head"].get(UNI)
     settings = stored_before.json()["settings"]
     settings["mcp_servers"]["lib"]["pins"] = {"find": pin}
@@ -172,18 +135,18 @@ async def test_pins_that_an_administrator_stores_are_those_of_the_next_check(
     late = await shelf["head"].put(UNI, json={"settings": settings}, headers=headers)
 
     assert (saved.status_code, late.status_code) == (200, 409)
-    tools = await checked(shelf["head"], server="lib")
+    tools = await compared(shelf)
     assert tools["find"]["state"] == "unchanged"
     assert tools["show"]["state"] == "new"
 
 
 async def test_a_server_is_checked_as_soon_as_it_is_stored(shelves: Shelves) -> None:
     shelf, _ = shelves
-    await checked(shelf["head"], server="lib")
+    await compared(shelf)
     async with mcp_sites.library() as moved:
         await stored(shelf, lib={"url": moved.url, "token": "another-token-of-the-library"})
 
-        await checked(shelf["head"], server="lib")
+        await compared(shelf)
 
     assert set(moved.authorizations) == {"Bearer another-token-of-the-library"}
 
@@ -201,15 +164,13 @@ async def test_an_address_is_checked_without_a_token_and_with_pins_of_the_reques
     assert set(site.authorizations) == {""}
 
 
-async def test_only_administrators_see_and_check_servers(shelves: Shelves) -> None:
+async def test_only_administrators_check_servers(shelves: Shelves) -> None:
     shelf, site = shelves
 
     for person, organization in (("ana", ""), ("ana", "uni"), ("eve", "uni"), ("head", "college")):
-        client = shelf[person]
-        query = {"organization": organization}
-        assert (await client.get("/mcp/servers", params=query)).status_code == 404
-        for body in ({"server": "lib"}, {"url": site.url}):
-            response = await client.post("/mcp/pins", json={**query, **body})
+        for body in ({"credential": "lib", "url": site.url}, {"url": site.url}):
+            request = {"organization": organization, **body}
+            response = await shelf[person].post("/mcp/pins", json=request)
             assert response.status_code == 404
     assert not site.authorizations
 
@@ -217,9 +178,8 @@ async def test_only_administrators_see_and_check_servers(shelves: Shelves) -> No
 @pytest.mark.parametrize(
     ("body", "status", "param"),
     [
-        ({}, 400, "server"),
-        ({"server": "lib", "url": "https://x/mcp"}, 400, "server"),
-        ({"server": "other"}, 404, None),
+        ({}, 400, "url"),
+        ({"credential": "lib", "url": "https://x/mcp"}, 502, None),
         ({"url": "ftp://x/mcp"}, 400, "url"),
         ({"url": "http://user:hidden@x/mcp"}, 400, "url"),
         ({"url": "http://x/mcp", "pins": {"find": 5}}, 400, "pins.find"),
@@ -230,7 +190,9 @@ async def test_only_administrators_see_and_check_servers(shelves: Shelves) -> No
 async def test_a_request_that_cannot_be_meant_is_refused_with_its_place(
     shared_shelves: Shelves, body: dict[str, Any], status: int, param: str | None
 ) -> None:
-    response = await shared_shelves[0]["head"].post("/mcp/pins", json=body)
+    response = await shared_shelves[0]["head"].post(
+        "/mcp/pins", json={"organization": "uni", **body}
+    )
 
     assert (response.status_code, response.json()["error"]["param"]) == (status, param)
     assert "hidden" not in response.text
@@ -248,13 +210,23 @@ async def test_a_server_that_is_down_slow_wrong_or_moved_has_a_message(shelves: 
     async def refusing(_: web.Request, __: dict[str, Any]) -> web.StreamResponse:
         return web.Response(status=401)
 
+    async def error_at(url: str) -> tuple[int, str]:
+        body = {"organization": "uni", "url": url}
+        return error(await shelf["head"].post("/mcp/pins", json=body))
+
     async def error_of(answer: Answer) -> tuple[int, str]:
         async with stranger(answer) as server:
-            return error(await shelf["head"].post("/mcp/pins", json={"url": server.url}))
+            return error(
+                await shelf["head"].post(
+                    "/mcp/pins", json={"organization": "uni", "url": server.url}
+                )
+            )
 
     async with stranger(page) as gone:
         pass
-    dead = error(await shelf["head"].post("/mcp/pins", json={"url": gone.url}))
+    dead = error(
+        await shelf["head"].post("/mcp/pins", json={"organization": "uni", "url": gone.url})
+    )
 
     assert (dead[0], "does not answer" in dead[1]) == (503, True)
     wrong = await error_of(page)
@@ -273,14 +245,15 @@ async def test_a_server_that_never_answers_has_twenty_seconds(shelves: Shelves) 
 
     async with stranger(never) as server:
         post = partial(shelves[0]["head"].post, "/mcp/pins", timeout=40)
-        status, message = error(await post(json={"url": server.url}))
+        status, message = error(await post(json={"organization": "uni", "url": server.url}))
 
     assert (status, "within 20 s" in message) == (503, True)
 
 
 async def test_a_private_address_needs_the_operators_leave(tmp_path: Path) -> None:
     async with shelved(tmp_path, **{SETTING: ""}) as (shelf, site):
-        for body in ({"server": "lib"}, {"url": site.url}):
-            status, message = error(await shelf["head"].post("/mcp/pins", json=body))
+        for body in ({"credential": "lib", "url": site.url}, {"url": site.url}):
+            request = {"organization": "uni", **body}
+            status, message = error(await shelf["head"].post("/mcp/pins", json=request))
             assert (status, "Ask the operator to allow it." in message) == (502, True)
         assert not site.authorizations

@@ -61,7 +61,8 @@ def pins(studio: Studio) -> dict[str, str]:
 
 
 def current_pins(studio: Studio) -> dict[str, str]:
-    body = {"organization": "uni", "server": "library"}
+    server = studio.client.get(UNI).json()["settings"]["mcp_servers"]["library"]
+    body = {"organization": "uni", "credential": "library", "url": server["url"]}
     tools = studio.client.post("/mcp/pins", json=body).raise_for_status().json()["tools"]
     return {each["name"]: each["pin"] for each in tools if each["pin"]}
 

@@ -236,7 +236,7 @@ ROUTES: dict[str, Route] = {
     "DELETE /assistants/{id}/questions": Route(CHANGE, _assistant()),
     "GET /assistants/{id}/sharing": Route(MANAGED, _assistant()),
     "PUT /assistants/{id}/sharing": Route(CHANGE, _assistant(visibility="private")),
-    "POST /assistants/{id}/owner": Route(NOT_READABLE, _assistant(owner=OWNER.subject)),
+    "POST /assistants/{id}/owner": Route(CHANGE, _assistant(owner=OWNER.subject)),
     "POST /assistants/{id}/undelete": Route(CHANGE, _assistant()),
     "GET /assistants/{id}/versions": Route(MANAGED, _assistant()),
     "GET /assistants/{id}/versions/{number}": Route(PROMPT, _version),
@@ -365,9 +365,15 @@ ROUTES: dict[str, Route] = {
     "PUT /organizations/{slug}/prices": Route(
         NOT_FOUND, lambda _: {"path": {"slug": "uni"}, "json": {"prices": {}}}
     ),
-    "GET /mcp/servers": Route(NOT_FOUND, lambda _: {"params": {"organization": "uni"}}),
     "POST /mcp/pins": Route(
-        NOT_FOUND, lambda _: {"json": {"organization": "uni", "server": "library"}}
+        NOT_FOUND,
+        lambda _: {
+            "json": {
+                "organization": "uni",
+                "credential": "library",
+                "url": "https://mcp.example/mcp",
+            }
+        },
     ),
     "POST /mcp/pins of an address": Route(
         NOT_FOUND, lambda _: {"json": {"organization": "uni", "url": "https://mcp.example/mcp"}}

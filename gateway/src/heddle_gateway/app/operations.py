@@ -8,21 +8,21 @@ import msgspec
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2, questions_pb2, sharing_pb2, versions_pb2
 from heddle.audit.v1 import audit_pb2
+from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.rubric.v1 import rubric_pb2
+from heddle.tool.v1 import tool_pb2
 from heddle.usage.v1 import usage_pb2
 from starlette.responses import Response
 
 from heddle_gateway import error_pages, studio_pages
 from heddle_gateway.admin import (
     assistants,
-    components,
+    connectors,
     health,
-    mcp_servers,
     organizations,
     people,
     prices,
     quotas,
-    sharing,
     tool_runs,
     tools,
     trials,
@@ -49,9 +49,9 @@ from heddle_gateway.routing.transcoded import operations as transcoded_operation
 
 _MODULES = (
     *(completions, images, served_images, models),
-    *(assistants, sharing, trials),
-    *(organizations, people, prices, quotas, mcp_servers),
-    *(components, tools, tool_runs, files),
+    *(assistants, trials),
+    *(organizations, people, prices, quotas),
+    *(connectors, tools, tool_runs, files),
     *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(vector_store_documents, endpoint, health, studio_pages, error_pages),
     *(me, passwords, sign_in, identity_providers),
@@ -61,9 +61,11 @@ _CONTRACTS = {
     "accounts": account_pb2,
     "assistants": assistant_pb2,
     "audit": audit_pb2,
+    "orchestrator": orchestrator_pb2,
     "questions": questions_pb2,
     "rubrics": rubric_pb2,
     "sharing": sharing_pb2,
+    "tools": tool_pb2,
     "usage": usage_pb2,
     "versions": versions_pb2,
 }

@@ -5,11 +5,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from heddle_gateway.admin import components, tool_runs, tools
+from heddle.orchestrator.v1 import orchestrator_pb2 as pb
+from heddle_gateway.admin import connectors as models_of
+from heddle_gateway.admin import tool_runs, tools
 from heddle_gateway.admin.tools import ToolConfig, ToolDefinition, ToolName
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.operations import Access
 from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import LIST_SECONDS, items
 from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 
@@ -112,7 +115,8 @@ routes.operations += [replace(it, path=PATH + it.path) for it in tool_runs.route
 @routes.get(f"{PATH}/orchestrators")
 async def strategies(api: Call) -> StrategyList:
     """List the strategies, by which assistants run tools."""
-    listed = (await components.strategies(api)).strategies
+    method = api.services.orchestrator.ListStrategies
+    listed = await items(method, pb.ListStrategiesRequest(), "strategies", LIST_SECONDS)
     return StrategyList.model_validate({"orchestrators": listed}, from_attributes=True)
 
 
@@ -122,14 +126,18 @@ async def catalog(api: Call) -> Catalog:
 
     With a key, the models are those of the key's organisation.
     """
+    method = api.services.orchestrator.ListPromptProcessors
+    request = pb.ListPromptProcessorsRequest()
     processors, connectors, listed = await asyncio.gather(
-        components.prompt_processors(api), components.connectors(api), list_tools(api)
+        items(method, request, "prompt_processors", LIST_SECONDS),
+        models_of.connectors(api),
+        list_tools(api),
     )
     # LAMB puts what a processor returns into the prompt, and knows no functions.
     names = [tool.name for tool in listed.tools if "augment" in tool.modes]
     aliases = [LEGACY_NAMES[name] for name in names if name in LEGACY_NAMES]
     return Catalog(
-        prompt_processors=[each.name for each in processors.prompt_processors],
+        prompt_processors=[each.name for each in processors],
         connectors={each.name: _lamb_connector(each) for each in connectors.connectors},
         rag_processors=names + [alias for alias in aliases if alias not in names],
         tools=listed.tools,
@@ -140,7 +148,7 @@ def _lamb_tool(tool: ToolDefinition) -> LambTool:
     return LambTool.model_validate(tool, from_attributes=True)
 
 
-def _lamb_connector(connector: components.Connector) -> Connector:
+def _lamb_connector(connector: models_of.Connector) -> Connector:
     models = [ConnectorModel(id=each.id, name=each.title) for each in connector.models]
     return Connector(
         name=connector.name,

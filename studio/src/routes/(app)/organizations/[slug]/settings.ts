@@ -42,6 +42,10 @@ export function objectAt(settings: Json, member: string): Json {
   return place[member] as Json;
 }
 
+/** Return the members of an object in both places. */
+export const merged = (settings: Json, member: string): Json =>
+  Object.assign({}, ...[inner(settings)[member], settings[member]].filter(isObject)) as Json;
+
 export const textAt = (object: Json, member: string): string => {
   const value = object[member];
   return typeof value === "string" ? value : "";

@@ -4,7 +4,6 @@ import { api, data, versioned } from "#lib/api/client.ts";
 import type { components } from "#lib/api/schema.d.ts";
 
 export type Sharing = components["schemas"]["Sharing"];
-export type Transferred = components["schemas"]["Transferred"];
 export type Role = "use" | "edit";
 export interface Stored {
   content: Sharing;
@@ -34,7 +33,7 @@ export function saveSharing(id: string, etag: string, shared: Shared): Promise<S
   );
 }
 
-export const handOver = (id: string, etag: string, owner: string): Promise<Transferred> =>
+export const handOver = (id: string, etag: string, owner: string): Promise<Sharing> =>
   data(
     api.POST("/assistants/{id}/owner", {
       params: { path: { id }, header: { "If-Match": etag } },

@@ -1,12 +1,10 @@
-"""`/connectors`, `/prompt-processors`, `/strategies`: what an editor of assistants offers."""
+"""`/connectors`: the models that an editor of assistants offers."""
 
 import asyncio
-from typing import Any, Literal
+from typing import Literal
 
 from heddle.connector.v1 import connector_pb2
-from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle_runtime.contract.enums import enum_names
-from heddle_runtime.contract.json_text import members
 from heddle_runtime.contract.limits import MAX_PAGE_SIZE
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.permissions import may_administer
@@ -52,42 +50,6 @@ class ConnectorList(Model):
     connectors: list[Connector]
 
 
-class Part(Model):
-    """A part of an assistant that has settings."""
-
-    name: str
-    description: str
-    settings_schema: dict[str, Any] = Field(
-        description="The JSON Schema of the members of an assistant that it reads."
-    )
-
-
-class PromptProcessor(Part):
-    """A way to create the prompt. `prompt_processor` of an assistant names it."""
-
-    slots: list[str] = Field(description="The slots that it fills without a tool.")
-
-
-class PromptProcessorList(Model):
-    """The prompt processors."""
-
-    prompt_processors: list[PromptProcessor]
-
-
-class Strategy(Part):
-    """A way to run the tools. `strategy` of an assistant names it."""
-
-    runs_agent_tools: bool = Field(
-        description="Whether it runs tools of mode `agent`. Others never run them."
-    )
-
-
-class StrategyList(Model):
-    """The strategies."""
-
-    strategies: list[Strategy]
-
-
 @routes.get("/connectors")
 async def connectors(api: Call) -> ConnectorList:
     """List the connectors and models that assistants of the caller's organisation can use."""
@@ -108,32 +70,6 @@ async def connectors(api: Call) -> ConnectorList:
             for each in installed
         ]
     )
-
-
-@routes.get("/prompt-processors")
-async def prompt_processors(api: Call) -> PromptProcessorList:
-    """List the prompt processors, with the schemas of their settings."""
-    method = api.services.orchestrator.ListPromptProcessors
-    request = orchestrator_pb2.ListPromptProcessorsRequest()
-    listed = await items(method, request, "prompt_processors", LIST_SECONDS)
-    return PromptProcessorList(
-        prompt_processors=[PromptProcessor.of(each, **_schema(each)) for each in listed]
-    )
-
-
-@routes.get("/strategies")
-async def strategies(api: Call) -> StrategyList:
-    """List the strategies, with the schemas of their settings."""
-    method = api.services.orchestrator.ListStrategies
-    request = orchestrator_pb2.ListStrategiesRequest()
-    listed = await items(method, request, "strategies", LIST_SECONDS)
-    return StrategyList(strategies=[Strategy.of(each, **_schema(each)) for each in listed])
-
-
-def _schema(
-    part: orchestrator_pb2.PromptProcessor | orchestrator_pb2.Strategy,
-) -> dict[str, Any]:
-    return {"settings_schema": members(part.settings_schema_json)}
 
 
 async def _models(api: Call) -> tuple[dict[str, list[ConnectorModel]], dict[str, str]]:
