@@ -105,6 +105,7 @@ async def test_an_invalid_assistant_is_refused_with_all_its_faults(heddle: Tenan
         ({"assistant": None}, "assistant"),
         ({"assistant": "1"}, "assistant"),
         ({"messages": []}, "messages"),
+        ({"charge_to": 7}, "charge_to"),
         ({"trace": "yes"}, "trace"),
     ],
 )
