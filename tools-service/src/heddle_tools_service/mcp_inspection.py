@@ -24,6 +24,8 @@ from heddle_tools_service.tools.mcp_options import McpConfig
 
 MCP = "mcp"
 """The tool that calls these servers."""
+_SECONDS = 200 / 9
+"""The most time for a server, which gets nine tenths of it: 20 seconds."""
 _REQUEST = Noun("", "a field of the request", "request")
 
 
@@ -54,7 +56,8 @@ class McpInspection:
         config = _config(request, pins)
         servers = self._servers(Assistant(organization=request.organization))
         try:
-            tools = await servers.use(config.server(remaining), lambda session: session.tools())
+            server = config.server(min(remaining, _SECONDS))
+            tools = await servers.use(server, lambda session: session.tools())
         except ToolError as error:
             raise failure(MCP, error) from error
         # In a thread: the schemas of a stranger may take a second.
