@@ -216,7 +216,8 @@ def often_saved(
 ) -> Iterator[tuple[Studio, str]]:
     """A Heddle with an assistant that was saved often."""
     folder = tmp_path_factory.mktemp("often")
-    with running(folder, browser) as studio:
+    most = str(2 * VERSIONS)
+    with running(folder, browser, HEDDLE_ASSISTANTS_VERSIONS=most) as studio:
         identifier = new_assistant(studio, "often")
         for number in range(2, VERSIONS + 1):
             save(studio, identifier, system_prompt=f"{LONG}{number}")

@@ -76,8 +76,6 @@ from heddle_assistants.versions.retention import Retention, expire
 from heddle_assistants.versions.servicer import VersionServicer
 from heddle_assistants.versions.store import Versions
 
-_CLEANUP_SECONDS = 300.0
-
 
 class AssistantsSettings(AccountSettings):
     """Settings of the assistants service."""
@@ -109,6 +107,25 @@ class AssistantsSettings(AccountSettings):
         le=36_500,
         description="Days after which events of the audit log are deleted. The deletion is an "
         "event too.",
+    )
+    versions: int = Field(
+        default=50,
+        ge=1,
+        le=10_000,
+        description="The most versions of an assistant that are stored. The oldest are deleted "
+        "every hour.",
+    )
+    version_days: int = Field(
+        default=400,
+        ge=1,
+        le=36_500,
+        description="Days after which versions of assistants are deleted. The newest stays.",
+    )
+    cleanup_seconds: float = Field(
+        default=300.0,
+        gt=0,
+        description="Seconds between two times at which the service removes deleted rows from the "
+        "files of the database.",
     )
     undelete_days: int = Field(
         default=30,
@@ -158,12 +175,12 @@ async def app(
         keys = encryption_keys(settings.database, settings)
         audit = await open_audit_log(database, keys, refuse=not settings.secrets_lost)
         daily_usage = DailyUsage(database, settings.usage_days)
-        retention = Retention(settings.undelete_days)
+        retention = Retention(settings.versions, settings.version_days, settings.undelete_days)
         for work, pause, rows_named in (
             (partial(audit.expire, settings.audit_days), DAY, "events of the audit log"),
             (partial(expire, database, retention), HOUR, "versions of assistants"),
             (daily_usage.expire, DAY, "daily usage"),
-            (database.clean_up, _CLEANUP_SECONDS, "rows in files"),
+            (database.clean_up, settings.cleanup_seconds, "rows in files"),
         ):
             failure = f"old {rows_named} not deleted, will be retried"
             await exits.enter_async_context(repeating(work, pause, failure))
@@ -175,7 +192,9 @@ async def app(
         price_lookup = PriceLookup(database, keys, prices)
         batches = Batches(database, audit, migrates=settings.migrate_on_read)
         importer = RowImport(database, audit, keys, Egress(settings.private_networks), validation)
-        accounts = await account_service(database, audit, settings.database, settings)
+        accounts = await exits.enter_async_context(
+            account_service(database, audit, settings.database, settings)
+        )
         yield [
             bind(
                 assistant_pb2_grpc.add_AssistantServiceServicer_to_server,

@@ -19,12 +19,12 @@ _BATCH = 500
 class Retention:
     """The limits of stored versions. The newest of an existing assistant always stays."""
 
+    count: int
+    """The maximum number of versions of one assistant."""
+    days: int
+    """The number of days after which a version is deleted."""
     undelete_days: int
     """The number of days after which all versions of a deleted assistant are deleted."""
-    count: int = 50
-    """The maximum number of versions of one assistant."""
-    days: int = 400
-    """The number of days after which a version is deleted."""
 
 
 async def expire(database: Database, retention: Retention) -> None:
