@@ -15,6 +15,7 @@ from heddle_gateway.http.json_text import check_values
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.openapi import Error
 from heddle_gateway.http.raw import RawRequest
+from heddle_gateway.mcp.trace_context import adopt_trace
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.state import State
 
@@ -86,6 +87,7 @@ async def message(api: Call) -> None:
         raise RejectedRequestError(ErrorResponse(415, text, code="unsupported_media_type"))
     body = await read_body(request, state.settings)
     check_values(body)
+    await adopt_trace(state, request, body)
     watch = state.running.watch(request)
     # The SDK takes a second and 20 MB, which only installations with MCP clients need.
     sdk = await asyncio.to_thread(importlib.import_module, _SERVER)

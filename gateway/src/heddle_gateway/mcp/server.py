@@ -20,6 +20,7 @@ from heddle_gateway.http.disconnect import DisconnectWatcher
 from heddle_gateway.http.error_responses import UNEXPECTED, from_error
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.mcp import tools
+from heddle_gateway.mcp.trace_context import tool_span
 from heddle_gateway.state import State
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def _server(state: State) -> Server[Any]:
 
         try:
             text = json.dumps(params.arguments or {}, ensure_ascii=False)
-            result = await tools.call_function(state, params.name, text, report)
+            with tool_span(params.name, context.protocol_version or ""):
+                result = await tools.call_function(state, params.name, text, report)
         except HeddleError as error:
             return _result(from_error(error).message, failed=True)
         except Exception:
