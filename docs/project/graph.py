@@ -37,7 +37,7 @@ TARGETS = {
 """The lines that each package should have at most."""
 RECORDED = {
     "heddle_gateway": 13_800,
-    "heddle_tools_service": 17_300,
+    "heddle_tools_service": 17_500,
     "heddle_migration_service": 11_200,  # with what gateway and command had for LAMB alone
     "heddle_assistants": 14_100,
     "heddle_connector": 11_900,

@@ -316,18 +316,18 @@ async def test_old_versions_are_deleted_and_the_newest_stays(
         await ada.update(assistant)
     await ada.create("other")
     assert await count(database) == 6
-    await expire(database, Retention(9, count=3, days=9))
+    await expire(database, Retention(3, 9, undelete_days=9))
     assert [each.number for each in await listed(ada, assistant.id)] == [5, 4, 3]
     async with database.writing() as connection:
         await connection.execute(update(assistant_versions).values(saved_at=1))
-    await expire(database, Retention(9, count=3, days=9))
+    await expire(database, Retention(3, 9, undelete_days=9))
     assert await count(database) == 2
     assert [each.number for each in await listed(ada, assistant.id)] == [5]
     await deleted(ada, assistant.id)
     async with database.writing() as connection:
         old = update(assistants).where(assistants.c.id == int(assistant.id))
         await connection.execute(old.values(deleted_at=1))
-    await expire(database, Retention(9, count=3, days=9))
+    await expire(database, Retention(3, 9, undelete_days=9))
     assert await count(database) == 1
     async with database.reading() as connection:
         query = select(assistants).where(assistants.c.id == int(assistant.id))
@@ -344,7 +344,7 @@ async def test_no_migration_gives_contents_to_an_assistant_that_has_lost_them(
     await deleted(service.as_(ADA), number)
     async with database.writing() as connection:
         await connection.execute(update(assistants).values(deleted_at=1))
-    await expire(database, Retention(9, count=3, days=9))
+    await expire(database, Retention(3, 9, undelete_days=9))
 
     await admin.roll_back()
     last = (await admin.migrate())[-1].progress

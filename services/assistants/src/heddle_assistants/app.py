@@ -192,9 +192,7 @@ async def app(
         price_lookup = PriceLookup(database, keys, prices)
         batches = Batches(database, audit, migrates=settings.migrate_on_read)
         importer = RowImport(database, audit, keys, Egress(settings.private_networks), validation)
-        accounts = await exits.enter_async_context(
-            account_service(database, audit, settings.database, settings)
-        )
+        accounts = await account_service(database, audit, settings.database, settings)
         yield [
             bind(
                 assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
