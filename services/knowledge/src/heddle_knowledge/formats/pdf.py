@@ -5,14 +5,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 from types import MappingProxyType
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.blocks import Outline, ParsedDocument
-from heddle_knowledge.formats.contents import bare, contents_of
+from heddle_knowledge.formats.contents import bare, contents_of_pages
 from heddle_knowledge.formats.dates import first_date
 from heddle_knowledge.formats.folios import folios
 
@@ -105,10 +105,7 @@ def _without_furniture(pages: list[list[str]]) -> list[list[str]]:
     A document without any other text has these lines as its text.
     """
     bare_pages = _blanked(pages, folios(pages))
-    contents = contents_of([line for lines in bare_pages for line in lines])
-    starts = accumulate(map(len, bare_pages), initial=0)
-    chosen = [{at - start for at in contents} for start in starts]
-    bare_pages = _blanked(bare_pages, chosen[:-1])
+    bare_pages = _blanked(bare_pages, contents_of_pages(bare_pages))
     has_text = any(line.strip() for lines in bare_pages for line in lines)
     return bare_pages if has_text else pages
 
