@@ -245,7 +245,7 @@ async def test_what_is_deleted_is_in_no_file(
 
     async def seen() -> None:
         before = await places()
-        folders = ("uploads", "graphs", "pages")
+        folders = ("uploads", "pages")
         for place in ("heddle.db", "chunks_", *(f"knowledge/{each}" for each in folders)):
             assert any(place in each for each in before), f"the test sees nothing of {place}"
 

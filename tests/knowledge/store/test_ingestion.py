@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.collection.types import Document, Ingested, IngestProgress, Passage
-from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.store import KnowledgeStore
 from knowledge.store.making import pdf
 from knowledge.store.places import Place
@@ -91,13 +90,6 @@ async def test_another_chunking_cuts_the_same_content_anew(place: Place) -> None
     assert all(len(passage.text) <= 400 for passage in passages)
     assert max(len(passage.parent_text) for passage in passages) <= 900
     assert passages[0].end > passages[1].start
-
-
-async def test_a_collection_is_not_made_with_a_chunking_that_cannot_be(
-    store: KnowledgeStore,
-) -> None:
-    with pytest.raises(InvalidInputError, match="target_characters"):
-        await store.collections.create("other", chunking=Chunking(50))
 
 
 async def test_passages_stand_where_they_say(store: KnowledgeStore) -> None:
