@@ -22,10 +22,10 @@ REFUSED = {
     '{"a": true}': "must be of type integer",
     '{"a": 1, "b": -1}': "must be",
     '{"a": 1, "a": 2': "not JSON",
-    '{"a": NaN}': "not JSON",
+    '{"a": NaN}': "JSON does not know",
     '{"a": ' + "9" * 5_000 + "}": "number",
     "[1]": "must be a JSON object",
-    '{"a": ' + "[" * 50_000: "not JSON",
+    '{"a": ' + "[" * 50_000: "nested too deep",
     json.dumps({"a": 1, "c": "x" * 1_100_000}): "characters",
 }
 

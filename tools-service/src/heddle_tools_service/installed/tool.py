@@ -30,7 +30,6 @@ from heddle_tools_service.sdk.definition import Outcome
 
 _MAX_ARGUMENT_CHARS = 1_000_000
 _MAX_NAME_CHARS = 80
-_UNREADABLE = "are not JSON that can be read: check its quotes, brackets and numbers"
 _WRONG_ARGUMENTS = "invalid_arguments"
 """The kind of the failure."""
 
@@ -202,8 +201,16 @@ def _arguments_in(call: pb.FunctionCall) -> dict[str, Any]:
         raise _wrong_arguments(call, f"must have at most {_MAX_ARGUMENT_CHARS:,} characters")
     try:
         members = json.loads(call.arguments_json, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        raise _wrong_arguments(call, _UNREADABLE) from None
+    except json.JSONDecodeError as error:
+        raise _wrong_arguments(
+            call, f"are not JSON: {error.msg} at character {error.pos}"
+        ) from None
+    except RecursionError:
+        raise _wrong_arguments(call, "are nested too deep") from None
+    except ValueError:
+        raise _wrong_arguments(
+            call, "hold a number that JSON does not know, or a far too long one"
+        ) from None
     if not isinstance(members, dict):
         raise _wrong_arguments(call, "must be a JSON object")
     return members

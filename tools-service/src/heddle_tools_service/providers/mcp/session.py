@@ -35,6 +35,12 @@ _MAX_COMPLAINT_CHARS = 2_000
 _NOT_UNDERSTOOD = ("Failed to parse", "Unexpected content type")
 """The SDK's own words for answers that are not MCP; what follows them is for operators."""
 _BROKEN_OFF = ("Connection closed", "SSE stream ended")
+_PROBLEMS = {
+    types.INVALID_PARAMS: "refuses the arguments",
+    types.METHOD_NOT_FOUND: "does not know the method",
+    types.INVALID_REQUEST: "refuses the request",
+    types.INTERNAL_ERROR: "reports a failure of its own",
+}
 _CLIENT = types.Implementation(name="heddle", version="1")
 
 
@@ -201,8 +207,9 @@ def _known(leaf: BaseException, reach: Reach) -> ToolError | None:
             reason = redact_personal(message)[:_MAX_COMPLAINT_CHARS]
             if reason.startswith(_NOT_UNDERSTOOD):
                 return _garbled(reach, reason)
+            problem = _PROBLEMS.get(leaf.code, f"answers with the error {leaf.code}")
             return ToolError(
-                f"{reach.who} answers with the error {leaf.code}.",
+                f"{reach.who} {problem}.",
                 kind="mcp_error",
                 details={"server_message": reason},
                 diagnosis=reason,
