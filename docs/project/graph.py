@@ -40,13 +40,13 @@ RECORDED = {
     "heddle_tools_service": 17_500,
     "heddle_migration_service": 11_200,  # with what gateway and command had for LAMB alone
     "heddle_assistants": 14_100,
-    "heddle_connector": 12_300,
+    "heddle_connector": 12_200,
     "heddle_knowledge": 19_200,
     "heddle_orchestrator": 8_600,
     "heddle_runtime": 12_800,  # `database`, which was in heddle_assistants, has 1,300
     "heddle_devstack": 1_900,
     "heddle_conversion": 1_800,
-    TOTAL: 114_200,
+    TOTAL: 113_200,
 }
 """The limit of each package that is above its target: its lines, rounded up. It may only fall."""
 SLACK = 1_000
