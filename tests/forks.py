@@ -1,8 +1,9 @@
 """Runs tests in forks of the process that has collected them: `pytest --forks=4`.
 
 To load and collect all tests takes 13 seconds of a processor, which workers of pytest-xdist spend
-each. A fork has them at once. Each fork runs tests that follow each other, so that few forks set up
-the same fixture of a module; a fork that has run its own takes half of the longest rest.
+each. A fork has them at once. A fork takes one file after the other, so that only one sets up the
+fixtures of a module. Folders of tests that start no process come last, so that all forks end at
+about the same time.
 """
 
 import ctypes
@@ -16,6 +17,7 @@ import tempfile
 import traceback
 import warnings
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -29,8 +31,8 @@ FOLDER = "TEST_FORKS"
 """The variable with the folder that the forks share, which goes after them."""
 _PARENT_DEATH_SIGNAL = 1
 """An option of prctl(2)."""
-_AT_ONCE = 4
-"""How many tests a fork gets at once."""
+_LAST = ("tests/boundaries/", "tests/connector/", "tests/conversion/")
+"""Folders whose tests take milliseconds."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,10 +65,10 @@ class _Fork:
 
     pid: int
     connection: Connection
-    rest: list[int]
+    rest: deque[int] = field(default_factory=deque)
     """What it shall run later."""
     queue: deque[int] = field(default_factory=deque)
-    """What it runs next, and has not reported."""
+    """What it runs, and has not reported, and the test after it."""
 
 
 class _Forks:
@@ -77,14 +79,13 @@ class _Forks:
         self._folder = folder
         self._forks: list[_Fork] = []
         self._numbers = itertools.count()
+        self._files = deque(_by_file(session.items))
 
     def run(self, count: int) -> None:
         """Run all tests in `count` forks."""
-        total = len(self._session.items)
         try:
-            for number in range(count):
-                first, end = (total * each // count for each in (number, number + 1))
-                self._start(list(range(first, end)))
+            for _ in range(count):
+                self._start()
             while self._forks:
                 ready = wait([fork.connection for fork in self._forks])
                 for fork in [each for each in self._forks if each.connection in ready]:
@@ -94,7 +95,7 @@ class _Forks:
                 os.kill(fork.pid, signal.SIGKILL)
                 os.waitpid(fork.pid, 0)
 
-    def _start(self, tests: list[int]) -> None:
+    def _start(self) -> None:
         number = next(self._numbers)
         ours, theirs = Pipe()
         with warnings.catch_warnings():
@@ -104,7 +105,7 @@ class _Forks:
             ours.close()
             _run(self._session, theirs, self._folder / str(number))
         theirs.close()
-        self._forks.append(_Fork(pid, ours, tests))
+        self._forks.append(_Fork(pid, ours))
 
     def _receive(self, fork: _Fork) -> None:
         """Take the reports of a test, none of them at the start, and answer with further tests."""
@@ -115,19 +116,16 @@ class _Forks:
             return
         if reports:
             self._report(fork.queue.popleft(), reports)
-        more = [] if len(fork.queue) > 1 else self._more(fork)
+        more = list(itertools.islice(self._following(fork), 2 - len(fork.queue)))
         fork.queue.extend(more)
         fork.connection.send(more)
 
-    def _more(self, fork: _Fork) -> list[int]:
-        if self._session.shouldfail or self._session.shouldstop:
-            return []
-        if not fork.rest:
-            longest = max(self._forks, key=lambda other: len(other.rest))
-            middle = len(longest.rest) // 2
-            longest.rest, fork.rest = longest.rest[:middle], longest.rest[middle:]
-        more, fork.rest = fork.rest[:_AT_ONCE], fork.rest[_AT_ONCE:]
-        return more
+    def _following(self, fork: _Fork) -> Iterator[int]:
+        while (fork.rest or self._files) and not (
+            self._session.shouldfail or self._session.shouldstop
+        ):
+            fork.rest = fork.rest or self._files.popleft()
+            yield fork.rest.popleft()
 
     def _report(self, number: int, reports: list[dict[str, Any]]) -> None:
         config, item = self._session.config, self._session.items[number]
@@ -149,7 +147,16 @@ class _Forks:
             text = f"The process of the test ended with {os.waitstatus_to_exitcode(status)}."
             report = pytest.TestReport(item.nodeid, item.location, {}, "failed", text, "call")
             self._session.config.hook.pytest_runtest_logreport(report=report)
-            self._start([*fork.queue, *fork.rest])
+            if rest := deque([*fork.queue, *fork.rest]):
+                self._files.appendleft(rest)
+            self._start()
+
+
+def _by_file(items: Sequence[pytest.Item]) -> list[deque[int]]:
+    """Return the numbers of the tests of each file, in the order of the tests but for `_LAST`."""
+    files = itertools.groupby(range(len(items)), key=lambda number: items[number].path)
+    tests = [deque(numbers) for _, numbers in files]
+    return sorted(tests, key=lambda numbers: items[numbers[0]].nodeid.startswith(_LAST))
 
 
 class _Reports:
