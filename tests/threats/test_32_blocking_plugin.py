@@ -19,8 +19,8 @@ from heddle_tools_service.sdk import ToolResult, tool
 
 @tool("ticks", title="Ticks")
 async def ticks(call):
-    """Reports every 20 ms for two seconds."""
-    for number in range(100):
+    """Reports every 20 ms for a second."""
+    for number in range(50):
         call.status(f"tick {number}")
         await asyncio.sleep(0.02)
     return ToolResult("done")
@@ -31,8 +31,8 @@ from heddle_tools_service.sdk import ToolResult, tool
 
 @tool("blocks", title="Blocks")
 async def blocks(call):
-    """Blocks for five seconds."""
-    time.sleep(5)
+    """Blocks for two seconds."""
+    time.sleep(2)
     return ToolResult("late")
 
 @tool("beside", title="Beside")
@@ -61,6 +61,6 @@ async def test_streams_of_other_tools_have_no_gaps(tmp_path: Path) -> None:
         _, late = await blocked
 
     assert text_of(late) == "late"
-    assert len(times) == 1 + 100 + 1
+    assert len(times) == 1 + 50 + 1
     assert max(second - first for first, second in pairwise(times)) < MAX_GAP_SECONDS
-    assert beside_seconds < 3
+    assert beside_seconds < 1.5
