@@ -198,7 +198,8 @@ def test_settings_are_shown_without_secrets_edited_and_set_again(
     assert heddle(*changing) == (0, "uni: changed\n", "")
     code, _, notes = heddle(*changing)
     assert (code, "changed since it was read" in notes) == (1, True)
-    assert heddle("organizations", "list") == (0, "uni  -  uni\n", "")
+    table = "default  system  default\nuni      -       uni\n"
+    assert heddle("organizations", "list") == (0, table, "")
 
 
 @pytest.mark.parametrize(

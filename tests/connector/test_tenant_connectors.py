@@ -167,6 +167,25 @@ async def test_the_operators_key_serves_the_operator_unless_he_shares_it(
         assert not here.own.exchanges
 
 
+@pytest.mark.parametrize("of", [{}, {"owner": "operator"}, {"organization": "default"}])
+async def test_settings_of_the_operators_own_organisation_replace_the_environment(
+    monkeypatch: pytest.MonkeyPatch, of: dict[str, str]
+) -> None:
+    async with bench(monkeypatch) as here:
+        openai = Settings(base_url=f"{here.own.url}/v1", api_key=OWN, models=["own"], enabled=True)
+        here.accounts.add("default", system=True, providers={"openai": openai})
+        options = new_call_options(10)
+        listed = await here.stub.ListModels(pb.ListModelsRequest(connector="openai"), **options)
+        assert [each.ref.model for each in listed.models] == ["own"]
+        installed = await here.stub.ListConnectors(pb.ListConnectorsRequest(), **options)
+        assert {each.name: list(each.models) for each in installed.connectors}["openai"] == ["own"]
+        await here.ask("own", **of)
+        without_assistant = here.request("own", "openai")
+        without_assistant.generation.ClearField("assistant")
+        await events(here.stub, without_assistant)
+        assert here.paid() == [f"Bearer {OWN}"] * 2
+
+
 @pytest.mark.parametrize("organization", ["uni", "poor"])
 async def test_a_connector_without_a_provider_serves_everybody(
     monkeypatch: pytest.MonkeyPatch, organization: str

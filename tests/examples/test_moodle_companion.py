@@ -39,9 +39,6 @@ async def key_of(heddle: Example, email: str) -> str:
     address = heddle.heddle.stack.assistants
     async with channel(address, secret=SecretStr(SECRET)) as connection:
         accounts: Any = account_pb2_grpc.AccountServiceStub(connection)
-        organization = account_pb2.Organization(slug="default")
-        put = account_pb2.PutOrganizationRequest(organization=organization)
-        await accounts.PutOrganization(put, **signed())
         user = account_pb2.PutUserRequest(email=email, organization="default", role="creator")
         await accounts.PutUser(user, **signed())
         key = account_pb2.Key(name=email, organization="default", user=email)

@@ -49,7 +49,7 @@ async def test_an_operator_makes_organisations_and_nobody_reads_their_secrets(
     assert [each["slug"] for each in page["organizations"]] == ["college"]
     token = page["next_page_token"]
     rest = (await root.get("/organizations", params={"page_size": 1, "page_token": token})).json()
-    assert [each["slug"] for each in rest["organizations"]] == ["uni"]
+    assert [each["slug"] for each in rest["organizations"]] == ["default"]
     matches = (await root.get("/organizations", params={"text": "COLLEGE"})).json()
     assert [each["slug"] for each in matches["organizations"]] == ["college"]
     assert (await root.get("/organizations", params={"text": "%"})).json()["organizations"] == []

@@ -69,7 +69,8 @@ async def test_what_names_no_organisation_is_at_home_in_the_default_one(
         settings = OrganizationSettings(
             account_stub(service.local), ServiceCredentials("heddle-test")
         )
-        assert (await settings.of("", "operator")).default_model == "a/b"
+        for owner in ("", "operator"):
+            assert (await settings.of("", owner)).default_model == "a/b"
 
 
 @pytest.mark.parametrize(

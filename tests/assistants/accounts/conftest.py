@@ -168,8 +168,8 @@ async def _populate_database(url: str) -> None:
 
 
 async def populate(accounts: Accounts) -> None:
-    """Make the organisations `default`, `uni` and `evil`, and who is in them."""
-    for slug in ("default", "uni", "evil"):
+    """Make the organisations `uni` and `evil` beside `default`, and who is in them."""
+    for slug in ("uni", "evil"):
         await accounts.put(slug)
     for identity in (ANN, BEN, EVE):
         await accounts.user(identity.subject, identity.organization)

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from assistants.accounts.conftest import UNI_ADMIN, Accounts
+from assistants.accounts.conftest import UNI_ADMIN, Accounts, serving
 from heddle.account.v1 import account_pb2 as pb
 from heddle_assistants.database.schema import organizations
 from heddle_runtime.errors import (
@@ -334,3 +334,15 @@ async def test_lists_of_hosts_with_wrong_entries_are_refused(
         assert violation.field == "organization.settings_json"
         assert f"'output_hosts': {problem}" in violation.description
     await accounts.replace("uni", '{"output_hosts": "a.example *.b.example"}')
+
+
+async def test_the_operators_organisation_exists_from_the_first_moment(database_url: str) -> None:
+    for _ in ("first start", "second start"):
+        async with serving(database_url) as accounts:
+            listed = await accounts.call("ListOrganizations", pb.ListOrganizationsRequest())
+            [only] = listed.organizations
+            assert (only.slug, only.system) == ("default", True)
+            assert (await accounts.organization("default")).organization.name == "default"
+            own = await accounts.settings(organization="default")
+            assert (own.organization, own.system) == ("default", True)
+            assert own.etag

@@ -367,8 +367,7 @@ async def test_who_leaves_an_organisation_loses_sessions_and_password(accounts: 
 async def test_operators_do_everything_in_their_own_organisation(database_url: str) -> None:
     root = Identity("Root@Heddle.example", "default", ("creator",))
     async with serving(database_url, operators=[root.subject]) as accounts:
-        for slug in ("default", "uni"):
-            await accounts.put(slug)
+        await accounts.put("uni")
         await accounts.user(root.subject, "default", role="admin")
         head = Identity("head@heddle.example", "default", ("organization_admin",))
         await set_password(accounts, root)

@@ -16,6 +16,7 @@ from heddle_runtime.contract.unicode_text import valid_text
 from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.identity.assistant_owners import AssistantOwners
 from heddle_runtime.identity.call_metadata import Context, caller, remaining
+from heddle_runtime.identity.callers import home
 from heddle_runtime.telemetry import content, spans
 
 from heddle_connector.generation import tracing
@@ -63,7 +64,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         The first page also lists the plugins that did not load.
         """
         plugins = self.registry.plugins
-        connectors = await self.tenants.available(caller().identity.organization)
+        connectors = await self.tenants.available(home(caller().identity))
         page_of_connectors, next_page_token = page(
             [
                 pb.Connector(
@@ -95,8 +96,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.ListModelsRequest, context: Context
     ) -> pb.ListModelsResponse:
         """List the models, and the connectors that could not list theirs."""
-        organization = caller().identity.organization
-        accessible = await self.tenants.accessible(organization, request.connector)
+        accessible = await self.tenants.accessible(home(caller().identity), request.connector)
         lists = await self.catalog.list_models(accessible, remaining(context))
         models, next_page_token = page(
             [_model(each.connector, model) for each in lists for model in each.models],

@@ -1,11 +1,8 @@
 """The settings of the organisation that an assistant belongs to."""
 
-from dataclasses import replace
-
 import structlog
 from heddle.account.v1 import account_pb2
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_tools_service.sdk import Assistant, ToolUnavailableError
@@ -18,9 +15,6 @@ async def settings_of(
 ) -> account_pb2.ResolveSettingsResponse:
     """Return the settings of an assistant's organisation.
 
-    An assistant without owner and organisation is the operator's: it has the settings of the
-    default organisation.
-
     Args:
         settings: Reads the settings. Without it, there are none and all assistants are the
             operator's.
@@ -32,8 +26,6 @@ async def settings_of(
     """
     if settings is None:
         return account_pb2.ResolveSettingsResponse(system=True)
-    if not assistant.owner and not assistant.organization:
-        assistant = replace(assistant, organization=DEFAULT_ORGANIZATION)
     try:
         return await settings.of(assistant.organization, assistant.owner)
     except HeddleError as error:

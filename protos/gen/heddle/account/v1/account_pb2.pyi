@@ -1144,10 +1144,7 @@ class ResolveSettingsResponse(_message.Message):
     etag: _builtins.str
     """Changes with every change of these settings."""
     system: _builtins.bool
-    """Whether this is the operator's organisation, to which the environments of the services belong.
-    It is also true for the organisation `default` before it is created; `organization` is empty
-    then.
-    """
+    """Whether this is the operator's organisation, to which the environments of the services belong."""
     user_id: _builtins.int
     """The number of the user in imported data, for example in names of folders. Not set for an
     organisation, or if the owner is no user.

@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.http.egress import SETTING, Egress, ForbiddenAddressError, server_address
-from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 
 from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolution import resolved, servers
@@ -33,7 +32,7 @@ class Addresses:
         Raises:
             InvalidRequestError: They do.
         """
-        system = slug == DEFAULT_ORGANIZATION
+        system = False
         stored: Config = {}
         with suppress(NotFoundError):  # a new one
             organization = await self._organizations.get(slug)

@@ -14,6 +14,7 @@ from heddle_assistants.accounts.api_keys import ApiKeys
 from heddle_assistants.accounts.collections import Collections
 from heddle_assistants.accounts.key_text import Peppers
 from heddle_assistants.accounts.organizations import Organizations, reseal
+from heddle_assistants.accounts.owner_organizations import create_default_organization
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.servicer import AccountServicer
 from heddle_assistants.accounts.sign_in.limits import SignInLimits
@@ -104,6 +105,7 @@ async def account_service(
     api_keys = ApiKeys(database, audit, peppers)
     if not settings.secrets_lost:
         await api_keys.require_peppers()
+    await create_default_organization(database)
     await reseal(database, keys, refuse=not settings.secrets_lost)
     organizations = Organizations(database, audit, keys)
     users = Users(database, audit)

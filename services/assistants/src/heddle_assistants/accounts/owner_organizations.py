@@ -4,8 +4,9 @@ import time
 
 from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.identity.callers import Identity, home
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, Identity, home
 from heddle_runtime.identity.permissions import may_administer, may_administer_in, may_own
+from heddle_runtime.storage.database.engine import Database
 from heddle_runtime.storage.database.inserting import insertion
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -16,6 +17,17 @@ from heddle_assistants.database.schema import organizations, users
 _ORGANIZATION_OF_USER = select(organizations.c.slug).join(
     users, users.c.organization_id == organizations.c.id
 )
+
+
+async def create_default_organization(database: Database) -> None:
+    """Create the operator's organisation, unless it exists."""
+    now = int(time.time())
+    slug = DEFAULT_ORGANIZATION
+    # The id 0, so that imported organisations, which count from 1, keep their ids.
+    row = {"id": 0, "slug": slug, "name": slug, "created_at": now, "updated_at": now}
+    async with database.writing() as connection:
+        query = insertion(connection, organizations).values(row)
+        await connection.execute(query.on_conflict_do_nothing())
 
 
 async def organization_id(connection: AsyncConnection, slug: str) -> int:

@@ -65,15 +65,8 @@ class ResolvedSettings:
         return response
 
     async def of_organization(self, slug: str, *, reaching: bool) -> pb.ResolveSettingsResponse:
-        """Return the settings of an organisation likewise.
-
-        Before anyone creates it, the default organisation is the system's, without settings.
-        """
-        organization = await self._organization(slug)
-        response = await self._resolved(organization, reaching=reaching)
-        if organization is None and slug == DEFAULT_ORGANIZATION:
-            response.system = True
-        return response
+        """Return the settings of an organisation likewise."""
+        return await self._resolved(await self._organization(slug), reaching=reaching)
 
     async def retention(self) -> list[pb.Retention]:
         """Return the retention limits of organisations; see `limits_of_organizations`."""

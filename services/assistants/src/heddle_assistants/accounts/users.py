@@ -8,7 +8,6 @@ from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.contract.audit import Change, Members
 from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import AlreadyExistsError, ConflictError, NotFoundError
-from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Row, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -72,7 +71,7 @@ class Users:
 
     async def _is_of_the_operator(self, slug: str) -> bool:
         organization = await self._organization(slug)
-        return slug == DEFAULT_ORGANIZATION if organization is None else organization.system
+        return organization is not None and organization.system
 
     async def put(self, user: pb.PutUserRequest, *, home: bool | None) -> None:
         """Create or change a user.

@@ -8,7 +8,6 @@ from typing import Any
 
 from heddle.person.v1 import person_pb2 as pb
 from heddle_conversion.identifiers import DELETED_OWNER
-from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 from heddle_runtime.identity.people import Person, mention
 from sqlalchemy import ColumnElement, Table, func, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -73,9 +72,7 @@ async def subject_of(connection: AsyncConnection, person: Person) -> Subject:
     )
     organization_id = await connection.scalar(query)
     if organization_id is None:
-        if person.organization != DEFAULT_ORGANIZATION:  # which has a row only once it is needed
-            raise no_organization(person.organization)
-        organization_id = 0
+        raise no_organization(person.organization)
     assistants = schema.assistants
     owned = select(assistants.c.id).where(
         assistants.c.organization_id == organization_id, assistants.c.owner == person.email

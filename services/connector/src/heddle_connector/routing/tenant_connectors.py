@@ -7,6 +7,8 @@ from typing import Any
 import structlog
 from heddle.account.v1.account_pb2 import Provider, ResolveSettingsResponse
 from heddle_runtime.errors import NotSetUpError, UnavailableError
+from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.callers import home
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
 from heddle_connector.generation.call import Call
@@ -76,10 +78,9 @@ class TenantConnectors:
             UnavailableError: The assistant's organisation has not set up the provider.
         """
         operator_connector = self._registry.get(call.connector)
-        assistant = call.assistant
-        if assistant is None or call.connector not in self._plugins:
+        if call.connector not in self._plugins:
             return operator_connector
-        settings = await self.settings.of(assistant.organization, assistant.owner)
+        settings = await self._settings_of(call)
         if self._uses_operator_settings(settings, call.connector):
             return operator_connector
         if call.connector not in self._supplied:
@@ -103,10 +104,7 @@ class TenantConnectors:
         Raises:
             HeddleError: The organisation's settings are not available, or not valid.
         """
-        assistant = call.assistant
-        if assistant is None:
-            return None
-        settings = await self.settings.of(assistant.organization, assistant.owner)
+        settings = await self._settings_of(call)
         name, _, model = settings.default_model.partition("/")
         if not model or (name, model) == (call.connector, call.model):
             return None
@@ -121,11 +119,10 @@ class TenantConnectors:
     async def available(self, organization: str) -> Mapping[str, Sequence[str]]:
         """Return the connectors that an organisation can use or set up, and their only models.
 
-        Without an organisation these are all connectors, as for the operator. A connector that may
-        have other models has none here.
+        A connector that may have other models has none here.
         """
         models = {name: each.only_models for name, each in self._registry.connectors.items()}
-        if not (organization and self._plugins.keys() & models.keys()):
+        if not self._plugins.keys() & models.keys():
             return models
         settings = await self.settings.of(organization, "")
         providers = self._providers(settings)
@@ -137,7 +134,7 @@ class TenantConnectors:
         """Return by name which connectors an organisation may use.
 
         Args:
-            organization: The id of an organisation. If empty, the operator's.
+            organization: The slug of an organisation.
             connector: The only connector to return. If empty, all are returned.
 
         Raises:
@@ -145,7 +142,7 @@ class TenantConnectors:
         """
         names = [connector] if connector else list(self._registry.connectors)
         accessible = {name: Access(self._registry.get(name)) for name in names}
-        if not organization or not accessible.keys() & self._plugins.keys():
+        if not accessible.keys() & self._plugins.keys():
             return accessible
         settings = await self.settings.of(organization, "")
         for name in accessible.keys() & self._plugins.keys():
@@ -160,6 +157,12 @@ class TenantConnectors:
                 await connector.close()
             except Exception:  # third-party code, which must not keep other connectors open
                 log.exception("connector does not close", connector=name)
+
+    async def _settings_of(self, call: Call) -> ResolveSettingsResponse:
+        """Return the settings that apply to a call: the assistant's, else the caller's."""
+        if (assistant := call.assistant) is None:
+            return await self.settings.of(home(caller().identity), "")
+        return await self.settings.of(assistant.organization, assistant.owner)
 
     def _access(self, name: str, settings: ResolveSettingsResponse) -> Access:
         if name not in self._supplied:

@@ -20,7 +20,6 @@ ACCOUNTS = pb.DESCRIPTOR.services_by_name["AccountService"]
 CACHE_SECONDS = 5.0
 """The number of seconds after which changed settings apply at the latest."""
 Channel = grpc.aio.Channel | InProcessChannel
-_OPERATORS = pb.ResolveSettingsResponse(system=True)
 
 
 def account_stub(accounts: Channel) -> AccountServiceAsyncStub:
@@ -56,19 +55,18 @@ class OrganizationSettings:
         """Return the settings that apply to an assistant. The caller must not change them.
 
         The settings are those of the organisation or, if it is empty, of the owner's organisation:
-        users of two organisations may have the same name. The operator's settings apply if the
-        account service does not know the owner.
+        users of two organisations may have the same name. Those of the default organisation apply
+        if there is no owner, or if the account service does not know the owner.
 
         Raises:
             HeddleError: The settings are not available.
         """
         if organization:
             return await self._settings(pb.ResolveSettingsRequest(organization=organization))
-        if not owner:
-            return _OPERATORS
-        settings = await self._settings(pb.ResolveSettingsRequest(owner=owner))
-        if settings.organization:
-            return settings
+        if owner:
+            settings = await self._settings(pb.ResolveSettingsRequest(owner=owner))
+            if settings.organization:
+                return settings
         return await self._settings(pb.ResolveSettingsRequest(organization=DEFAULT_ORGANIZATION))
 
     async def number(self, organization: str, owner: str) -> int | None:
