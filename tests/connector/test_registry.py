@@ -76,6 +76,7 @@ async def test_a_file_in_the_folder_is_a_connector(folder: Path) -> None:
     mirror = next(item for item in listed.connectors if item.name == "mirror")
     assert mirror.origin == "folder:mirror.py"
     assert mirror.description == "Answers with the question."
+    assert [item.name for item in listed.connectors if item.debugging] == ["bypass"]
     (model,) = models.models
     assert (model.ref.connector, model.ref.model) == ("mirror", "plain")
     assert model.title == "Plain mirror"

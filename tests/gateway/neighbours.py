@@ -232,7 +232,7 @@ class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
 
     async def ListConnectors(self, request: Any, context: Any) -> Any:
         connectors = [
-            connector_pb2.Connector(name="bypass"),
+            connector_pb2.Connector(name="bypass", debugging=True),
             connector_pb2.Connector(name="openai", calls_functions=True, streams=True),
         ]
         return connector_pb2.ListConnectorsResponse(connectors=connectors)

@@ -15,6 +15,7 @@ async def test_connectors_have_their_models_and_what_they_can_do(bench: Bench) -
     assert (openai["calls_functions"], openai["streams"]) == (True, True)
     bypass = by_name["bypass"]
     assert (bypass["calls_functions"], bypass["available"]) == (False, False)
+    assert (openai["debugging"], bypass["debugging"]) == (False, True)
     assert bypass["problem"] == "Give it a key."
 
 

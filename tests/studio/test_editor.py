@@ -67,7 +67,7 @@ def test_a_new_assistant_gets_tools_and_slots_is_tried_and_published(development
     with development.screen() as screen:
         page = screen.page
         screen.open("assistants?new")
-        page.get_by_label("Name", exact=True).fill("first_flow")
+        page.get_by_label("Title", exact=True).fill("first_flow")
         page.get_by_role("button", name="Create").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("first_flow")
         identifier = page.url.rpartition("/")[2]

@@ -37,7 +37,7 @@ def test_a_new_assistant_is_tried_and_published(development: Studio) -> None:
         keys.screen.open("assistants")
         keys.press(keys.button("assistants.new").first)
         dialog = page.get_by_role("dialog")
-        keys.type(keys.field("assistants.name"), "first_flow")
+        keys.type(keys.field("assistants.titleField"), "first_flow")
         keys.press(dialog.get_by_role("button", name=keys.text("assistants.create")))
         expect(page.get_by_role("heading", level=1)).to_have_text("first_flow")
         identifier = page.url.rpartition("/")[2]

@@ -143,7 +143,7 @@ def test_a_session_that_ended_elsewhere_loses_nothing_that_was_typed(people: Stu
         page = screen.page
         screen.open("assistants?new")
         sign_in(page)
-        page.get_by_label("Name", exact=True).fill("kept_tutor")
+        page.get_by_label("Title", exact=True).fill("kept_tutor")
         page.context.clear_cookies()
         page.get_by_role("button", name="Create").click()
         lost = page.get_by_role("dialog", name="Your session has ended")
@@ -169,8 +169,7 @@ def test_an_ended_session_loses_nothing_that_was_typed(locked: Studio) -> None:
         screen.open("assistants")
         use_key(page)
         page.get_by_role("button", name="New assistant").first.click()
-        page.get_by_label("Name", exact=True).fill("tutor")
-        page.get_by_label("Title (optional)").fill("A tutor of weaving")
+        page.get_by_label("Title", exact=True).fill("A tutor of weaving")
         page.route("**/assistants", lambda route: route.continue_(headers=_without_key(route)))
         page.get_by_role("button", name="Create").click()
         lost = page.get_by_role("dialog", name="Your session has ended")
@@ -179,7 +178,7 @@ def test_an_ended_session_loses_nothing_that_was_typed(locked: Studio) -> None:
         page.unroute("**/assistants")
         use_key(lost)
         expect(lost).to_be_hidden()
-        expect(page.get_by_label("Title (optional)")).to_have_value("A tutor of weaving")
+        expect(page.get_by_label("Title", exact=True)).to_have_value("A tutor of weaving")
         page.get_by_role("button", name="Create").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("A tutor of weaving")
 
@@ -188,11 +187,11 @@ def test_a_missing_connection_is_reported_and_loses_nothing(development: Studio)
     with development.screen() as screen:
         page = screen.page
         screen.open("assistants?new")
-        page.get_by_label("Name", exact=True).fill("offline")
+        page.get_by_label("Title", exact=True).fill("offline")
         page.context.set_offline(True)
         page.get_by_role("button", name="Create").click()
         expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached")
-        expect(page.get_by_label("Name", exact=True)).to_have_value("offline")
+        expect(page.get_by_label("Title", exact=True)).to_have_value("offline")
         page.context.set_offline(False)
         page.get_by_role("button", name="Create").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("offline")
@@ -201,9 +200,9 @@ def test_a_missing_connection_is_reported_and_loses_nothing(development: Studio)
 def test_what_was_typed_outlives_a_reload(development: Studio) -> None:
     with development.screen() as screen:
         screen.open("assistants?new")
-        screen.page.get_by_label("Name", exact=True).fill("unsaved")
+        screen.page.get_by_label("Title", exact=True).fill("unsaved")
         screen.page.reload()
-        expect(screen.page.get_by_label("Name", exact=True)).to_have_value("unsaved")
+        expect(screen.page.get_by_label("Title", exact=True)).to_have_value("unsaved")
 
 
 def test_the_keyboard_alone_reaches_everything(development: Studio) -> None:

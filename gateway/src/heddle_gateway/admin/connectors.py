@@ -35,6 +35,7 @@ class Connector(Model):
     calls_functions: bool = Field(description="Whether its models can call tools as functions.")
     streams: bool = Field(description="Whether answers arrive in pieces.")
     generates_images: bool
+    debugging: bool = Field(description="Whether it shows prompts and asks no model.")
     models: list[ConnectorModel]
     available: bool = Field(
         description="Whether the provider lists its models. If not, ask the operator."

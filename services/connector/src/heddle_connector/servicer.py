@@ -75,6 +75,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                     calls_functions=plugins.loaded[name].calls_functions,
                     streams=plugins.loaded[name].streams,
                     generates_images=plugins.loaded[name].generates_images,
+                    debugging=not plugins.loaded[name].uses_model,
                 )
                 for name, models in connectors.items()
             ],

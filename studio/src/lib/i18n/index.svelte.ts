@@ -6,6 +6,7 @@
 
 import type assistants from "./assistants/en.json";
 import type knowledge from "./knowledge/en.json";
+import type models from "./models/en.json";
 import type operations from "./operations/en.json";
 import type { Part } from "./parts.ts";
 import type rubrics from "./rubrics/en.json";
@@ -14,6 +15,7 @@ import type shell from "./shell/en.json";
 type TextKey = keyof (typeof shell &
   typeof assistants &
   typeof knowledge &
+  typeof models &
   typeof operations &
   typeof rubrics);
 export type Key = TextKey | PluralKey<TextKey>;

@@ -1,11 +1,11 @@
 /** Which texts a screen needs beside those of `shell`. */
 
-export type Part = "assistants" | "knowledge" | "operations" | "rubrics";
+export type Part = "assistants" | "knowledge" | "models" | "operations" | "rubrics";
 const PARTS: Readonly<Record<string, readonly Part[]>> = {
-  assistants: ["assistants"],
-  knowledge: ["knowledge"],
+  assistants: ["assistants", "models"],
+  knowledge: ["knowledge", "models"],
   rubrics: ["rubrics"],
-  start: ["assistants", "knowledge"],
+  start: ["assistants", "knowledge", "models"],
   tools: ["assistants"],
 };
 

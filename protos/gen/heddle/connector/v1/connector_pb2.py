@@ -27,7 +27,7 @@ from heddle.assistant.v1 import assistant_pb2 as heddle_dot_assistant_dot_v1_dot
 from heddle.chat.v1 import chat_pb2 as heddle_dot_chat_dot_v1_dot_chat__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/connector/v1/connector.proto\x12\x13heddle.connector.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/chat/v1/chat.proto\"\xdf\x01\n\tConnector\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x16\n\x06models\x18\x04 \x03(\tR\x06models\x12\'\n\x0f\x63\x61lls_functions\x18\x05 \x01(\x08R\x0e\x63\x61llsFunctions\x12\x18\n\x07streams\x18\x06 \x01(\x08R\x07streams\x12)\n\x10generates_images\x18\x07 \x01(\x08R\x0fgeneratesImages\"J\n\x10\x43onnectorProblem\x12\x1c\n\tconnector\x18\x01 \x01(\tR\tconnector\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\"\x8f\x01\n\x05Model\x12/\n\x03ref\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefR\x03ref\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\x12?\n\x0binput_kinds\x18\x03 \x03(\x0e\x32\x1e.heddle.connector.v1.InputKindR\ninputKinds\"\x8e\x03\n\x0fGenerationEvent\x12\x1f\n\ntext_delta\x18\x05 \x01(\tH\x00R\ttextDelta\x12)\n\x0freasoning_delta\x18\x06 \x01(\tH\x00R\x0ereasoningDelta\x12\x37\n\ttool_call\x18\x07 \x01(\x0b\x32\x18.heddle.chat.v1.ToolCallH\x00R\x08toolCall\x12*\n\x04\x64one\x18\t \x01(\x0b\x32\x14.heddle.chat.v1.DoneH\x00R\x04\x64one\x12%\n\rlogprobs_json\x18\n \x01(\tH\x00R\x0clogprobsJson\x12\x46\n\x0emodel_replaced\x18\x0f \x01(\x0b\x32\x1d.heddle.chat.v1.ModelReplacedH\x00R\rmodelReplaced\x12\x36\n\x05image\x18\x10 \x01(\x0b\x32\x1e.heddle.chat.v1.GeneratedImageH\x00R\x05image\x12\x1a\n\x07warning\x18\x13 \x01(\tH\x00R\x07warningB\x07\n\x05\x65vent\"_\n\x15ListConnectorsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\xc3\x01\n\x16ListConnectorsResponse\x12>\n\nconnectors\x18\x01 \x03(\x0b\x32\x1e.heddle.connector.v1.ConnectorR\nconnectors\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x41\n\x08problems\x18\x03 \x03(\x0b\x32%.heddle.connector.v1.ConnectorProblemR\x08problems\"\x7f\n\x11ListModelsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12\"\n\tconnector\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\tconnector\"\xb3\x01\n\x12ListModelsResponse\x12\x32\n\x06models\x18\x01 \x03(\x0b\x32\x1a.heddle.connector.v1.ModelR\x06models\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x41\n\x08problems\x18\x03 \x03(\x0b\x32%.heddle.connector.v1.ConnectorProblemR\x08problems\"\xde\x02\n\x16GenerateMessageRequest\x12\x39\n\x05model\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefB\x04\xe2\x41\x01\x02R\x05model\x12\x39\n\x08messages\x18\x02 \x03(\x0b\x32\x17.heddle.chat.v1.MessageB\x04\xe2\x41\x01\x02R\x08messages\x12\x41\n\x07options\x18\x03 \x01(\x0b\x32!.heddle.chat.v1.GenerationOptionsB\x04\xe2\x41\x01\x01R\x07options\x12G\n\tfunctions\x18\x04 \x03(\x0b\x32#.heddle.chat.v1.FunctionDeclarationB\x04\xe2\x41\x01\x01R\tfunctions\x12\x42\n\tassistant\x18\x05 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantB\x04\xe2\x41\x01\x01R\tassistant\"W\n\x17GenerateMessageResponse\x12<\n\x06\x65vents\x18\x01 \x03(\x0b\x32$.heddle.connector.v1.GenerationEventR\x06\x65vents\"p\n\x1bGenerateWholeMessageRequest\x12Q\n\ngeneration\x18\x01 \x01(\x0b\x32+.heddle.connector.v1.GenerateMessageRequestB\x04\xe2\x41\x01\x02R\ngeneration\"\\\n\x1cGenerateWholeMessageResponse\x12<\n\x06\x65vents\x18\x01 \x03(\x0b\x32$.heddle.connector.v1.GenerationEventR\x06\x65vents\"4\n\x18GetGeneratedImageRequest\x12\x18\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x04name\"Q\n\x19GetGeneratedImageResponse\x12\x34\n\x05image\x18\x01 \x01(\x0b\x32\x1e.heddle.chat.v1.GeneratedImageR\x05image*h\n\tInputKind\x12\x1a\n\x16INPUT_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10INPUT_KIND_IMAGE\x10\x01\x12\x14\n\x10INPUT_KIND_AUDIO\x10\x02\x12\x13\n\x0fINPUT_KIND_FILE\x10\x03\x32\xcc\x04\n\x10\x43onnectorService\x12n\n\x0eListConnectors\x12*.heddle.connector.v1.ListConnectorsRequest\x1a+.heddle.connector.v1.ListConnectorsResponse\"\x03\x90\x02\x01\x12\x62\n\nListModels\x12&.heddle.connector.v1.ListModelsRequest\x1a\'.heddle.connector.v1.ListModelsResponse\"\x03\x90\x02\x01\x12n\n\x0fGenerateMessage\x12+.heddle.connector.v1.GenerateMessageRequest\x1a,.heddle.connector.v1.GenerateMessageResponse0\x01\x12{\n\x14GenerateWholeMessage\x12\x30.heddle.connector.v1.GenerateWholeMessageRequest\x1a\x31.heddle.connector.v1.GenerateWholeMessageResponse\x12w\n\x11GetGeneratedImage\x12-.heddle.connector.v1.GetGeneratedImageRequest\x1a..heddle.connector.v1.GetGeneratedImageResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/connector/v1/connector.proto\x12\x13heddle.connector.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/chat/v1/chat.proto\"\xfd\x01\n\tConnector\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x16\n\x06models\x18\x04 \x03(\tR\x06models\x12\'\n\x0f\x63\x61lls_functions\x18\x05 \x01(\x08R\x0e\x63\x61llsFunctions\x12\x18\n\x07streams\x18\x06 \x01(\x08R\x07streams\x12)\n\x10generates_images\x18\x07 \x01(\x08R\x0fgeneratesImages\x12\x1c\n\tdebugging\x18\x08 \x01(\x08R\tdebugging\"J\n\x10\x43onnectorProblem\x12\x1c\n\tconnector\x18\x01 \x01(\tR\tconnector\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\"\x8f\x01\n\x05Model\x12/\n\x03ref\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefR\x03ref\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\x12?\n\x0binput_kinds\x18\x03 \x03(\x0e\x32\x1e.heddle.connector.v1.InputKindR\ninputKinds\"\x8e\x03\n\x0fGenerationEvent\x12\x1f\n\ntext_delta\x18\x05 \x01(\tH\x00R\ttextDelta\x12)\n\x0freasoning_delta\x18\x06 \x01(\tH\x00R\x0ereasoningDelta\x12\x37\n\ttool_call\x18\x07 \x01(\x0b\x32\x18.heddle.chat.v1.ToolCallH\x00R\x08toolCall\x12*\n\x04\x64one\x18\t \x01(\x0b\x32\x14.heddle.chat.v1.DoneH\x00R\x04\x64one\x12%\n\rlogprobs_json\x18\n \x01(\tH\x00R\x0clogprobsJson\x12\x46\n\x0emodel_replaced\x18\x0f \x01(\x0b\x32\x1d.heddle.chat.v1.ModelReplacedH\x00R\rmodelReplaced\x12\x36\n\x05image\x18\x10 \x01(\x0b\x32\x1e.heddle.chat.v1.GeneratedImageH\x00R\x05image\x12\x1a\n\x07warning\x18\x13 \x01(\tH\x00R\x07warningB\x07\n\x05\x65vent\"_\n\x15ListConnectorsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\xc3\x01\n\x16ListConnectorsResponse\x12>\n\nconnectors\x18\x01 \x03(\x0b\x32\x1e.heddle.connector.v1.ConnectorR\nconnectors\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x41\n\x08problems\x18\x03 \x03(\x0b\x32%.heddle.connector.v1.ConnectorProblemR\x08problems\"\x7f\n\x11ListModelsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12\"\n\tconnector\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\tconnector\"\xb3\x01\n\x12ListModelsResponse\x12\x32\n\x06models\x18\x01 \x03(\x0b\x32\x1a.heddle.connector.v1.ModelR\x06models\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x41\n\x08problems\x18\x03 \x03(\x0b\x32%.heddle.connector.v1.ConnectorProblemR\x08problems\"\xde\x02\n\x16GenerateMessageRequest\x12\x39\n\x05model\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefB\x04\xe2\x41\x01\x02R\x05model\x12\x39\n\x08messages\x18\x02 \x03(\x0b\x32\x17.heddle.chat.v1.MessageB\x04\xe2\x41\x01\x02R\x08messages\x12\x41\n\x07options\x18\x03 \x01(\x0b\x32!.heddle.chat.v1.GenerationOptionsB\x04\xe2\x41\x01\x01R\x07options\x12G\n\tfunctions\x18\x04 \x03(\x0b\x32#.heddle.chat.v1.FunctionDeclarationB\x04\xe2\x41\x01\x01R\tfunctions\x12\x42\n\tassistant\x18\x05 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantB\x04\xe2\x41\x01\x01R\tassistant\"W\n\x17GenerateMessageResponse\x12<\n\x06\x65vents\x18\x01 \x03(\x0b\x32$.heddle.connector.v1.GenerationEventR\x06\x65vents\"p\n\x1bGenerateWholeMessageRequest\x12Q\n\ngeneration\x18\x01 \x01(\x0b\x32+.heddle.connector.v1.GenerateMessageRequestB\x04\xe2\x41\x01\x02R\ngeneration\"\\\n\x1cGenerateWholeMessageResponse\x12<\n\x06\x65vents\x18\x01 \x03(\x0b\x32$.heddle.connector.v1.GenerationEventR\x06\x65vents\"4\n\x18GetGeneratedImageRequest\x12\x18\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x04name\"Q\n\x19GetGeneratedImageResponse\x12\x34\n\x05image\x18\x01 \x01(\x0b\x32\x1e.heddle.chat.v1.GeneratedImageR\x05image*h\n\tInputKind\x12\x1a\n\x16INPUT_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10INPUT_KIND_IMAGE\x10\x01\x12\x14\n\x10INPUT_KIND_AUDIO\x10\x02\x12\x13\n\x0fINPUT_KIND_FILE\x10\x03\x32\xcc\x04\n\x10\x43onnectorService\x12n\n\x0eListConnectors\x12*.heddle.connector.v1.ListConnectorsRequest\x1a+.heddle.connector.v1.ListConnectorsResponse\"\x03\x90\x02\x01\x12\x62\n\nListModels\x12&.heddle.connector.v1.ListModelsRequest\x1a\'.heddle.connector.v1.ListModelsResponse\"\x03\x90\x02\x01\x12n\n\x0fGenerateMessage\x12+.heddle.connector.v1.GenerateMessageRequest\x1a,.heddle.connector.v1.GenerateMessageResponse0\x01\x12{\n\x14GenerateWholeMessage\x12\x30.heddle.connector.v1.GenerateWholeMessageRequest\x1a\x31.heddle.connector.v1.GenerateWholeMessageResponse\x12w\n\x11GetGeneratedImage\x12-.heddle.connector.v1.GetGeneratedImageRequest\x1a..heddle.connector.v1.GetGeneratedImageResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -64,36 +64,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONNECTORSERVICE'].methods_by_name['ListModels']._serialized_options = b'\220\002\001'
   _globals['_CONNECTORSERVICE'].methods_by_name['GetGeneratedImage']._loaded_options = None
   _globals['_CONNECTORSERVICE'].methods_by_name['GetGeneratedImage']._serialized_options = b'\220\002\001'
-  _globals['_INPUTKIND']._serialized_start=2399
-  _globals['_INPUTKIND']._serialized_end=2503
+  _globals['_INPUTKIND']._serialized_start=2429
+  _globals['_INPUTKIND']._serialized_end=2533
   _globals['_CONNECTOR']._serialized_start=158
-  _globals['_CONNECTOR']._serialized_end=381
-  _globals['_CONNECTORPROBLEM']._serialized_start=383
-  _globals['_CONNECTORPROBLEM']._serialized_end=457
-  _globals['_MODEL']._serialized_start=460
-  _globals['_MODEL']._serialized_end=603
-  _globals['_GENERATIONEVENT']._serialized_start=606
-  _globals['_GENERATIONEVENT']._serialized_end=1004
-  _globals['_LISTCONNECTORSREQUEST']._serialized_start=1006
-  _globals['_LISTCONNECTORSREQUEST']._serialized_end=1101
-  _globals['_LISTCONNECTORSRESPONSE']._serialized_start=1104
-  _globals['_LISTCONNECTORSRESPONSE']._serialized_end=1299
-  _globals['_LISTMODELSREQUEST']._serialized_start=1301
-  _globals['_LISTMODELSREQUEST']._serialized_end=1428
-  _globals['_LISTMODELSRESPONSE']._serialized_start=1431
-  _globals['_LISTMODELSRESPONSE']._serialized_end=1610
-  _globals['_GENERATEMESSAGEREQUEST']._serialized_start=1613
-  _globals['_GENERATEMESSAGEREQUEST']._serialized_end=1963
-  _globals['_GENERATEMESSAGERESPONSE']._serialized_start=1965
-  _globals['_GENERATEMESSAGERESPONSE']._serialized_end=2052
-  _globals['_GENERATEWHOLEMESSAGEREQUEST']._serialized_start=2054
-  _globals['_GENERATEWHOLEMESSAGEREQUEST']._serialized_end=2166
-  _globals['_GENERATEWHOLEMESSAGERESPONSE']._serialized_start=2168
-  _globals['_GENERATEWHOLEMESSAGERESPONSE']._serialized_end=2260
-  _globals['_GETGENERATEDIMAGEREQUEST']._serialized_start=2262
-  _globals['_GETGENERATEDIMAGEREQUEST']._serialized_end=2314
-  _globals['_GETGENERATEDIMAGERESPONSE']._serialized_start=2316
-  _globals['_GETGENERATEDIMAGERESPONSE']._serialized_end=2397
-  _globals['_CONNECTORSERVICE']._serialized_start=2506
-  _globals['_CONNECTORSERVICE']._serialized_end=3094
+  _globals['_CONNECTOR']._serialized_end=411
+  _globals['_CONNECTORPROBLEM']._serialized_start=413
+  _globals['_CONNECTORPROBLEM']._serialized_end=487
+  _globals['_MODEL']._serialized_start=490
+  _globals['_MODEL']._serialized_end=633
+  _globals['_GENERATIONEVENT']._serialized_start=636
+  _globals['_GENERATIONEVENT']._serialized_end=1034
+  _globals['_LISTCONNECTORSREQUEST']._serialized_start=1036
+  _globals['_LISTCONNECTORSREQUEST']._serialized_end=1131
+  _globals['_LISTCONNECTORSRESPONSE']._serialized_start=1134
+  _globals['_LISTCONNECTORSRESPONSE']._serialized_end=1329
+  _globals['_LISTMODELSREQUEST']._serialized_start=1331
+  _globals['_LISTMODELSREQUEST']._serialized_end=1458
+  _globals['_LISTMODELSRESPONSE']._serialized_start=1461
+  _globals['_LISTMODELSRESPONSE']._serialized_end=1640
+  _globals['_GENERATEMESSAGEREQUEST']._serialized_start=1643
+  _globals['_GENERATEMESSAGEREQUEST']._serialized_end=1993
+  _globals['_GENERATEMESSAGERESPONSE']._serialized_start=1995
+  _globals['_GENERATEMESSAGERESPONSE']._serialized_end=2082
+  _globals['_GENERATEWHOLEMESSAGEREQUEST']._serialized_start=2084
+  _globals['_GENERATEWHOLEMESSAGEREQUEST']._serialized_end=2196
+  _globals['_GENERATEWHOLEMESSAGERESPONSE']._serialized_start=2198
+  _globals['_GENERATEWHOLEMESSAGERESPONSE']._serialized_end=2290
+  _globals['_GETGENERATEDIMAGEREQUEST']._serialized_start=2292
+  _globals['_GETGENERATEDIMAGEREQUEST']._serialized_end=2344
+  _globals['_GETGENERATEDIMAGERESPONSE']._serialized_start=2346
+  _globals['_GETGENERATEDIMAGERESPONSE']._serialized_end=2427
+  _globals['_CONNECTORSERVICE']._serialized_start=2536
+  _globals['_CONNECTORSERVICE']._serialized_end=3124
 # @@protoc_insertion_point(module_scope)

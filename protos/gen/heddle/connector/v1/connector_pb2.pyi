@@ -62,6 +62,7 @@ class Connector(_message.Message):
     CALLS_FUNCTIONS_FIELD_NUMBER: _builtins.int
     STREAMS_FIELD_NUMBER: _builtins.int
     GENERATES_IMAGES_FIELD_NUMBER: _builtins.int
+    DEBUGGING_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
@@ -78,6 +79,8 @@ class Connector(_message.Message):
     """Whether answers arrive in pieces. If not, a stream has the whole answer at its end."""
     generates_images: _builtins.bool
     """Whether its models generate images."""
+    debugging: _builtins.bool
+    """Whether it shows prompts and asks no model, for those who look for a mistake."""
     @_builtins.property
     def models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The only models that answer, if they are known without asking the provider: those of the
@@ -94,10 +97,11 @@ class Connector(_message.Message):
         calls_functions: _builtins.bool = ...,
         streams: _builtins.bool = ...,
         generates_images: _builtins.bool = ...,
+        debugging: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "description", b"description", "generates_images", b"generates_images", "models", b"models", "name", b"name", "origin", b"origin", "streams", b"streams"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "debugging", b"debugging", "description", b"description", "generates_images", b"generates_images", "models", b"models", "name", b"name", "origin", b"origin", "streams", b"streams"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

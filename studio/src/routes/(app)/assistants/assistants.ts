@@ -3,9 +3,10 @@
 import { api, data } from "#lib/api/client.ts";
 import type { components, paths } from "#lib/api/schema.d.ts";
 import { download } from "#lib/download.ts";
+import type { Stored } from "#lib/new-assistant.ts";
 
 export type Summary = components["schemas"]["AssistantSummary"];
-export type Stored = paths["/assistants"]["post"]["responses"]["201"]["content"]["application/json"];
+export type { Stored };
 export type Query = NonNullable<paths["/assistants"]["get"]["parameters"]["query"]>;
 
 const file = async (id: string): Promise<object> =>

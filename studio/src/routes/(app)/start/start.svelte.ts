@@ -3,6 +3,7 @@
 
 import { ApiError, UNREACHABLE } from "#lib/api/errors.ts";
 import { readDraft, writeDraft } from "#lib/draft.svelte.ts";
+import { nameOf } from "#lib/new-assistant.ts";
 import * as things from "./things.ts";
 
 export const DRAFT = "start";
@@ -151,7 +152,7 @@ export class Start {
   async #make(): Promise<string> {
     this.step = "make";
     const { title, store, assistantAsked } = this.progress!;
-    const name = things.nameOf(title);
+    const name = nameOf(title);
     if (assistantAsked && !this.progress!.assistant)
       this.#set({ assistant: await things.findAssistant(name, store) });
     if (!this.progress!.assistant) {

@@ -5,6 +5,7 @@ import { api, data } from "#lib/api/client.ts";
 import { ApiError } from "#lib/api/errors.ts";
 import type { components } from "#lib/api/schema.d.ts";
 import { upload } from "#lib/api/upload.ts";
+import { answeringFrom, createUnder } from "#lib/new-assistant.ts";
 
 type StoredFile = components["schemas"]["File"];
 type Attached = components["schemas"]["VectorStoreFile"];
@@ -13,8 +14,7 @@ type Attached = components["schemas"]["VectorStoreFile"];
 const MARK = "studio_start";
 const MAX_STORES = 100;
 const MAX_FILES = 50;
-const MAX_NAMES = 50;
-const TOOL = "simple_rag";
+const MAX_LISTED = 50;
 const RESULTS = 3;
 
 export interface Wish {
@@ -91,7 +91,7 @@ export const attach = (store: string, file: string): Promise<Attached> =>
 
 /** Return the user's assistant that searches a collection. */
 export async function findAssistant(name: string, store: string): Promise<string> {
-  const query = { selection: "own" as const, text: name, page_size: MAX_NAMES };
+  const query = { selection: "own" as const, text: name, page_size: MAX_LISTED };
   const { assistants } = await data(api.GET("/assistants", { params: { query } }));
   for (const { id } of assistants.toReversed()) {
     const content = await data(api.GET("/assistants/{id}", { params: { path: { id } } }));
@@ -101,29 +101,16 @@ export async function findAssistant(name: string, store: string): Promise<string
 }
 
 /** Make an assistant that answers from a collection, under the first name that is free. */
-export async function makeAssistant(name: string, store: string, wish: Wish): Promise<string> {
-  for (let number = 1; ; number++) {
-    try {
-      return await create(number === 1 ? name : `${name}_${number}`, store, wish);
-    } catch (error) {
-      const taken = error instanceof ApiError && error.status === 409;
-      if (!taken || number === MAX_NAMES) throw error;
-    }
-  }
-}
-
-async function create(name: string, store: string, wish: Wish): Promise<string> {
-  const body = {
-    name,
-    title: wish.title,
-    model: { connector: wish.connector, model: wish.model },
-    system_prompt: wish.systemPrompt,
-    prompt_template: wish.template,
-    tools: [{ type: TOOL, config: { collections: [store], top_k: RESULTS } }],
-    cite_sources: true,
+export const makeAssistant = async (name: string, store: string, wish: Wish): Promise<string> => {
+  const { title, connector, model, systemPrompt, template } = wish;
+  const members = {
+    title,
+    model: { connector, model },
+    system_prompt: systemPrompt,
+    ...answeringFrom([store], template, { top_k: RESULTS }),
   };
-  return (await data(api.POST("/assistants", { body }))).id;
-}
+  return (await createUnder(name, members)).id;
+};
 
 /** Delete what was made before the user gave up. */
 export async function discard(store: string, file: string): Promise<void> {
@@ -138,13 +125,6 @@ export async function discard(store: string, file: string): Promise<void> {
       }),
     ),
   );
-}
-
-/** Return a name for programs that resembles a title. */
-export function nameOf(title: string): string {
-  const plain = title.normalize("NFD").replace(/\p{M}/gu, "");
-  const name = plain.replace(/[^A-Za-z0-9]+/g, "_").replace(/^_+|_+$/g, "");
-  return name.slice(0, 100) || "assistant";
 }
 
 /** Return a title for the assistant of a file. */

@@ -2,17 +2,17 @@
 
 import { api, data, versioned } from "#lib/api/client.ts";
 import type { components } from "#lib/api/schema.d.ts";
+import type { ModelReference } from "#lib/models/models.ts";
+import { SEARCH } from "#lib/new-assistant.ts";
 import { offerUndoOfSave } from "#lib/undo-assistants.ts";
 import type { Collection } from "../knowledge.ts";
 
 type Binding = components["schemas"]["ToolBindingBody"];
-type Model = { connector: string; model: string };
 
-const TOOL = "simple_rag";
 const QUESTION = "{user_input}";
 
 const binding = (slot: string, { id }: Collection): Binding =>
-  ({ id: slot, type: TOOL, mode: "augment", slot, config: { collections: [id] } }) as Binding;
+  ({ id: slot, type: SEARCH, mode: "augment", slot, config: { collections: [id] } }) as Binding;
 
 /** Return a name that no tool of the assistant has. */
 function freeName(tools: readonly Binding[]): string {
@@ -24,7 +24,11 @@ function freeName(tools: readonly Binding[]): string {
 }
 
 /** Make an assistant that searches a collection, and return its identifier. */
-export async function createWithTool(name: string, model: Model, collection: Collection): Promise<string> {
+export async function createWithTool(
+  name: string,
+  model: ModelReference,
+  collection: Collection,
+): Promise<string> {
   const slot = freeName([]);
   const body = {
     name,

@@ -1,0 +1,51 @@
+/** The models that an assistant can have. */
+
+import { api, data } from "#lib/api/client.ts";
+import type { components } from "#lib/api/schema.d.ts";
+
+export type Connector = components["schemas"]["ConnectorList"]["connectors"][number];
+
+/** The connector of the embedded model: it works everywhere, and answers simply. */
+const DEMONSTRATION = "local";
+
+/** A model, as an assistant names it. */
+export interface ModelReference {
+  connector: string;
+  model: string;
+}
+
+export interface Choice extends ModelReference {
+  title: string;
+  /** Whether it is the embedded model. */
+  demonstration: boolean;
+  /** Whether it shows the prompt, and answers nothing. */
+  debugging: boolean;
+  readsImages: boolean;
+}
+
+/** Return what a model is recognised by. */
+export const keyOf = ({ connector, model }: ModelReference): string => `${connector}/${model}`;
+
+/** Return the models that answer in text, the best choice first: those of providers, the embedded
+ * one, and those that show prompts. */
+export function choicesOf(connectors: readonly Connector[]): Choice[] {
+  const rank = ({ demonstration, debugging }: Choice): number =>
+    Number(demonstration) + 2 * Number(debugging);
+  return connectors
+    .filter((each) => each.available && !each.generates_images)
+    .flatMap(({ name, models, debugging }) =>
+      models.map(({ id, title, reads }) => ({
+        connector: name,
+        model: id,
+        title,
+        demonstration: name === DEMONSTRATION,
+        debugging,
+        readsImages: reads.includes("image"),
+      })),
+    )
+    .sort((one, other) => rank(one) - rank(other));
+}
+
+export async function fetchChoices(signal: AbortSignal): Promise<Choice[]> {
+  return choicesOf((await data(api.GET("/connectors", { signal }))).connectors);
+}

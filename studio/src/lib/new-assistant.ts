@@ -1,0 +1,49 @@
+/** New assistants: their names, and how they answer from collections. */
+
+import { api, data } from "#lib/api/client.ts";
+import { ApiError } from "#lib/api/errors.ts";
+import type { components, paths } from "#lib/api/schema.d.ts";
+
+export type Stored = paths["/assistants"]["post"]["responses"]["201"]["content"]["application/json"];
+type Members = Omit<paths["/assistants"]["post"]["requestBody"]["content"]["application/json"], "name">;
+type Binding = components["schemas"]["ToolBindingBody"];
+
+/** The tool that searches collections before the model answers. */
+export const SEARCH = "simple_rag";
+const MAX_NAMES = 50;
+const MAX_LENGTH = 100;
+
+/** Return a name for programs that resembles a title. */
+export function nameOf(title: string): string {
+  const plain = title.normalize("NFD").replace(/\p{M}/gu, "");
+  const name = plain.replace(/[^A-Za-z0-9]+/g, "_").replace(/^_+|_+$/g, "");
+  return name.slice(0, MAX_LENGTH) || "assistant";
+}
+
+/** Make an assistant under the first name that is free: the one that is given, or with a number. */
+export async function createUnder(name: string, members: Members): Promise<Stored> {
+  for (let number = 1; ; number++) {
+    const body = { ...members, name: number === 1 ? name : `${name}_${number}` };
+    try {
+      return await data(api.POST("/assistants", { body }));
+    } catch (error) {
+      const taken = error instanceof ApiError && error.status === 409;
+      if (!taken || number === MAX_NAMES) throw error;
+    }
+  }
+}
+
+/** Return the members of an assistant that answers from collections.
+ *
+ * Args:
+ *   template: With `{context}` where the passages go.
+ *   config: Of the search beside the collections.
+ */
+export function answeringFrom(
+  collections: string[],
+  template: string,
+  config: Record<string, unknown> = {},
+): { prompt_template: string; tools: Binding[]; cite_sources: boolean } {
+  const tool = { type: SEARCH, mode: "augment", config: { collections, ...config } } as Binding;
+  return { prompt_template: template, tools: [tool], cite_sources: true };
+}
