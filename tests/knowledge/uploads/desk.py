@@ -95,6 +95,17 @@ class Desk:
                     return found
                 await asyncio.sleep(0.01)
 
+    async def ingest(self, collection: str, name: str, data: bytes, **more: Any) -> None:
+        """Add a document of Ana's without a file."""
+        before = CALLER.set(Caller("req", PEOPLE["ana"]))
+        try:
+            request = knowledge_pb2.IngestDocumentRequest(
+                collection=collection, name=name, data=data, **more
+            )
+            [_ async for _ in self.knowledge.IngestDocument(request, timeout=30)]
+        finally:
+            CALLER.reset(before)
+
     async def passages(self, collection: str) -> list[Any]:
         fields = {"collections": [collection], "query": "threads", "top_k": 9}
         (result,) = (await self("ana", "SearchCollections", **fields)).results

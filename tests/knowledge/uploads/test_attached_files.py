@@ -57,6 +57,27 @@ async def test_two_files_of_one_name_are_two_documents(desk: Desk) -> None:
     assert [each.file_id for each in listed.files] == made[1:]
 
 
+async def test_documents_that_are_no_files_are_listed_with_them(desk: Desk) -> None:
+    collection = await desk.collection("ana")
+    file_id = await desk.upload("ana", "shed.md", "Threads.")
+    await desk("ana", "AttachFile", collection="looms", file_id=file_id)
+    await desk.done("looms", file_id)
+    text = b"Warps are tied."
+    await desk.ingest("looms", "help/warp.md", text, metadata={"course": "Weaving"})
+    listed = await desk("ana", "ListAttachedFiles", collection="looms", order_by=pb.FILE_ORDER_NAME)
+    document, file = listed.files
+    assert (file.file_id, document.filename) == (file_id, "help/warp.md")
+    assert document.file_id.startswith("doc_")
+    assert (document.collection_id, document.size) == (collection, len(text))
+    assert document.status == pb.ATTACHMENT_STATUS_COMPLETED
+    assert from_struct(document.attributes) == {"course": "Weaving"}
+    assert (listed.counts.completed, listed.matching_count) == (2, 2)
+    matching = await desk("ana", "ListAttachedFiles", collection="looms", text="WARP")
+    assert [each.file_id for each in matching.files] == [document.file_id]
+    failed = pb.ATTACHMENT_STATUS_FAILED
+    assert not (await desk("ana", "ListAttachedFiles", collection="looms", status=failed)).files
+
+
 async def test_a_file_that_cannot_be_read_fails_with_the_reason(desk: Desk) -> None:
     await desk.collection("ana")
     made = await desk.upload("ana", "shed.pdf", "no PDF")

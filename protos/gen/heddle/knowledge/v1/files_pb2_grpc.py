@@ -212,7 +212,8 @@ class FileServiceServicer:
 
     def ListAttachedFiles(self, request, context):
         """Lists the files of a collection, the oldest first unless the request says otherwise. Documents
-        of `KnowledgeService.IngestDocument` are not included.
+        of `KnowledgeService.IngestDocument` are listed as completed files with the identifier and the
+        name of the document.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

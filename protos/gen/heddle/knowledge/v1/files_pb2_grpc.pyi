@@ -76,7 +76,8 @@ class FileServiceStub:
     """Gets a file of a collection. Fails with `NOT_FOUND` if it is not attached."""
     ListAttachedFiles: _grpc.UnaryUnaryMultiCallable[_files_pb2.ListAttachedFilesRequest, _files_pb2.ListAttachedFilesResponse]
     """Lists the files of a collection, the oldest first unless the request says otherwise. Documents
-    of `KnowledgeService.IngestDocument` are not included.
+    of `KnowledgeService.IngestDocument` are listed as completed files with the identifier and the
+    name of the document.
     """
     UpdateAttachedFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.UpdateAttachedFileRequest, _files_pb2.UpdateAttachedFileResponse]
     """Replaces the attributes of a file in a collection. A document that is fetched is fetched again.
@@ -160,7 +161,8 @@ class FileServiceAsyncStub(FileServiceStub):
     """Gets a file of a collection. Fails with `NOT_FOUND` if it is not attached."""
     ListAttachedFiles: _aio.UnaryUnaryMultiCallable[_files_pb2.ListAttachedFilesRequest, _files_pb2.ListAttachedFilesResponse]  # type: ignore[assignment]
     """Lists the files of a collection, the oldest first unless the request says otherwise. Documents
-    of `KnowledgeService.IngestDocument` are not included.
+    of `KnowledgeService.IngestDocument` are listed as completed files with the identifier and the
+    name of the document.
     """
     UpdateAttachedFile: _aio.UnaryUnaryMultiCallable[_files_pb2.UpdateAttachedFileRequest, _files_pb2.UpdateAttachedFileResponse]  # type: ignore[assignment]
     """Replaces the attributes of a file in a collection. A document that is fetched is fetched again.
@@ -295,7 +297,8 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.ListAttachedFilesResponse, _abc.Awaitable[_files_pb2.ListAttachedFilesResponse]]:
         """Lists the files of a collection, the oldest first unless the request says otherwise. Documents
-        of `KnowledgeService.IngestDocument` are not included.
+        of `KnowledgeService.IngestDocument` are listed as completed files with the identifier and the
+        name of the document.
         """
 
     @_abc_1.abstractmethod

@@ -3,14 +3,20 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.contract.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import InvalidRequestError, Violation
 
+from heddle_knowledge.collection.names import document_id
+from heddle_knowledge.collection.types import EMBEDDED, Collection, Document
 from heddle_knowledge.service.calls import check_enums, refuse
-from heddle_knowledge.uploads.records import Attachment
+from heddle_knowledge.uploads.records import Attachment, Reading, is_id
+
+if TYPE_CHECKING:
+    from heddle_knowledge.store import KnowledgeStore
 
 _STATES = ("in_progress", "failed", "cancelled", "completed")
 """In the order of `FILE_ORDER_STATUS`: what needs attention comes first."""
@@ -38,6 +44,39 @@ def list_attachments(
     shown = page[:size]
     token = write_token(_place(shown[-1], request.order_by)) if len(page) > size else ""
     return shown, token, len(matching)
+
+
+async def ingested(
+    store: "KnowledgeStore", collection: Collection, files: Sequence[Attachment]
+) -> list[Attachment]:
+    """Return the documents of a collection that are none of its `files`, as completed files."""
+    if collection.backend != EMBEDDED:
+        return []
+    size = await store.collections.size(collection.id)
+    if size.documents <= sum(each.state == "completed" for each in files):
+        return []
+    known = {each.document for each in files}
+    return [
+        _as_file(collection, each)
+        for each in await store.documents.all(collection.id)
+        if each.name not in known and not is_id(each.metadata.get("file_id", ""))
+    ]
+
+
+def _as_file(collection: Collection, document: Document) -> Attachment:
+    return Attachment(
+        file_id=document_id(collection.id, document.name),
+        collection=collection.id,
+        document=document.name,
+        person="",
+        filename=document.name,
+        media_type=document.media_type,
+        size=document.size,
+        attributes=dict(document.metadata),
+        created_at=int(document.ingested_at.timestamp() * 1_000_000),
+        state="completed",
+        reading=Reading(uri=document.uri),
+    )
 
 
 def counts(files: Sequence[Attachment]) -> pb.AttachedFileCounts:

@@ -18,7 +18,7 @@ from heddle_knowledge.completed_changes import uninterrupted
 from heddle_knowledge.uploads import checks
 from heddle_knowledge.uploads.calls import FileCalls, page_of, person
 from heddle_knowledge.uploads.file_texts import length_of
-from heddle_knowledge.uploads.listing import counts, list_attachments
+from heddle_knowledge.uploads.listing import counts, ingested, list_attachments
 from heddle_knowledge.uploads.messages import attached_message, batch_message, timestamp
 from heddle_knowledge.uploads.readings import reading_of
 from heddle_knowledge.uploads.records import BATCH, Attachment, Batch, new_id, now_microseconds
@@ -130,9 +130,17 @@ class FileServicer(FileCalls, pb_grpc.FileServiceServicer):
     async def ListAttachedFiles(
         self, request: pb.ListAttachedFilesRequest, context: Context
     ) -> pb.ListAttachedFilesResponse:
-        """List one page of the files of a collection."""
-        _, collection = await self._readable(request.collection)
-        return await self._listed(collection.id, request)
+        """List one page of the files of a collection, and of its documents that are none."""
+        store, collection = await self._readable(request.collection)
+        files = await self._attachments.of(collection.id)
+        files += await ingested(store, collection, files)
+        page, token, matching = await asyncio.to_thread(list_attachments, files, request)
+        return pb.ListAttachedFilesResponse(
+            files=await self._shown(page),
+            next_page_token=token,
+            matching_count=matching,
+            counts=counts(files),
+        )
 
     @uninterrupted
     async def UpdateAttachedFile(
@@ -246,18 +254,6 @@ class FileServicer(FileCalls, pb_grpc.FileServiceServicer):
         """Return files of one collection as callers see them, with their ingestions."""
         ingestions = await self._attachments.reported(files)
         return [attached_message(each, ingestions.get(each.file_id)) for each in files]
-
-    async def _listed(
-        self, collection: str, request: pb.ListAttachedFilesRequest
-    ) -> pb.ListAttachedFilesResponse:
-        files = await self._attachments.of(collection)
-        page, token, matching = await asyncio.to_thread(list_attachments, files, request)
-        return pb.ListAttachedFilesResponse(
-            files=await self._shown(page),
-            next_page_token=token,
-            matching_count=matching,
-            counts=counts(files),
-        )
 
 
 def _file_change(action: str, identifier: str, after: Mapping[str, str] | None = None) -> Change:
