@@ -26,6 +26,8 @@ class PriceError(ValueError):
 
 Prices = Mapping[str, pb.Price]
 """Prices by `connector/model`. A name that ends in `*` is a prefix."""
+_FREE = frozenset({"bypass", "local"})
+"""Connectors that ask no provider: their models cost nothing unless a price says otherwise."""
 
 
 def price_of(prices: Prices, connector: str, model: str) -> pb.Price | None:
@@ -38,7 +40,9 @@ def price_of(prices: Prices, connector: str, model: str) -> pb.Price | None:
         return exact
     fitting = (each for each in prices if each.endswith("*") and name.startswith(each[:-1]))
     longest = max(fitting, key=len, default=None)
-    return None if longest is None else prices[longest]
+    if longest is None:
+        return pb.Price() if connector in _FREE else None
+    return prices[longest]
 
 
 def cost_of(counts: Counts, price: pb.Price) -> int:
