@@ -111,13 +111,17 @@ async def test_each_selection_shows_its_own(service: Service, database: Database
     async def shown(identity: Identity) -> list[str]:
         selections = (pb.SELECTION_UNSPECIFIED, pb.SELECTION_OWN, pb.SELECTION_MANAGED)
         caller = service.as_(identity)
-        return ["".join((await pages(caller, 9, selection=each))[0]) for each in selections]
+        return [
+            "".join((await pages(caller, 9, selection=each))[0])
+            for each in (*selections, pb.SELECTION_ALL)
+        ]
 
-    assert await shown(ADA) == ["13", "12", "12"]
-    assert await shown(chair) == ["13", "", "1234"]
-    assert await shown(ADMIN) == ["135", "", "12345"]
-    assert await shown(whole) == ["135", "", ""]
-    assert await shown(Identity("eve@college.example", "college", ("creator",))) == ["5", "5", "5"]
+    assert await shown(ADA) == ["13", "12", "12", "123"]
+    assert await shown(chair) == ["13", "", "1234", "1234"]
+    assert await shown(ADMIN) == ["135", "", "12345", "12345"]
+    assert await shown(whole) == ["135", "", "", ""]
+    eve = Identity("eve@college.example", "college", ("creator",))
+    assert await shown(eve) == ["5", "5", "5", "5"]
 
 
 async def test_a_deleted_assistant_is_in_no_list(service: Service, database: Database) -> None:

@@ -159,6 +159,8 @@ class _SelectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Selection.V
     """All that the caller may change."""
     SELECTION_SHARED: _Selection.ValueType  # 4
     """Those of others that are shared with the caller by name, for use or for editing."""
+    SELECTION_ALL: _Selection.ValueType  # 5
+    """All that the caller may use or change."""
 
 class Selection(_Selection, metaclass=_SelectionEnumTypeWrapper):
     """Which assistants a list shows."""
@@ -173,6 +175,8 @@ SELECTION_MANAGED: Selection.ValueType  # 3
 """All that the caller may change."""
 SELECTION_SHARED: Selection.ValueType  # 4
 """Those of others that are shared with the caller by name, for use or for editing."""
+SELECTION_ALL: Selection.ValueType  # 5
+"""All that the caller may use or change."""
 Global___Selection: _TypeAlias = Selection  # noqa: Y015
 
 @_typing.final

@@ -33,6 +33,7 @@ _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
     pb.SELECTION_OWN: ASSISTANTS.owned,
     pb.SELECTION_MANAGED: ASSISTANTS.editable,
     pb.SELECTION_SHARED: ASSISTANTS.shared,
+    pb.SELECTION_ALL: ASSISTANTS.readable,
 }
 _ID = re.compile(r"file-[0-9a-f]{32}")
 
@@ -192,11 +193,9 @@ def _of_folder(
     if selection in (pb.SELECTION_MANAGED, pb.SELECTION_SHARED):
         return  # no caller changes these, and they are shared with nobody
     for stored in contents.by_id.values():
-        if selection == pb.SELECTION_OWN:
-            shown = owns(identity, stored)
-        else:
-            shown = stored.published and may_use(identity, stored)
-        if shown:
+        own = selection in (pb.SELECTION_OWN, pb.SELECTION_ALL) and owns(identity, stored)
+        offered = selection != pb.SELECTION_OWN and stored.published and may_use(identity, stored)
+        if own or offered:
             yield summary_of_stored(stored)
 
 
