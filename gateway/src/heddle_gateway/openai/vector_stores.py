@@ -104,6 +104,10 @@ class VectorStore(StrictModel):
     object: Literal["vector_store"] = "vector_store"
     created_at: Seconds
     name: str
+    collection: str = Field(
+        description="An extension of OpenAI's form: its name for `heddle ingest`. Assistants may "
+        "refer to it by this name or by the identifier."
+    )
     usage_bytes: int = Field(description="Bytes of the files.")
     file_counts: FileCounts
     status: Literal["in_progress", "completed"]
@@ -294,6 +298,7 @@ async def _view(services: ServiceClients, collection: knowledge_pb2.Collection) 
         collection,
         created_at=collection.create_time.seconds,
         name=collection.title or collection.name,
+        collection=collection.name,
         usage_bytes=counts.bytes,
         file_counts={**numbers, "total": sum(numbers.values())},
         status="in_progress" if counts.in_progress else "completed",

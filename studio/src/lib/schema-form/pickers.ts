@@ -5,6 +5,8 @@ import { api, data } from "#lib/api/client.ts";
 export interface Choice {
   id: string;
   title: string;
+  /** What the server accepts in place of the identifier. */
+  alias?: string;
 }
 export interface ChoicePage {
   choices: readonly Choice[];
@@ -32,6 +34,6 @@ export async function fetchChoices(input: string, from: string, signal: AbortSig
   }
   const query = { limit: PAGE_SIZE, after: from };
   const page = await data(api.GET("/v1/vector_stores", { params: { query }, signal }));
-  const choices = page.data.map(({ id, name }) => ({ id, title: name || id }));
+  const choices = page.data.map(({ id, name, collection: alias }) => ({ id, title: name || id, alias }));
   return { choices, next: page.has_more ? (choices.at(-1)?.id ?? "") : "" };
 }
