@@ -1,12 +1,26 @@
 import adapter from "@sveltejs/adapter-static";
 import { sveltekit } from "@sveltejs/kit/vite";
 import tailwindcss from "@tailwindcss/vite";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type Plugin } from "vitest/config";
 
 const OUTPUT = "../gateway/src/heddle_gateway/studio";
 
+/** Leaves out the style attribute of SvelteKit's announcer, which the policy blocks: app.css has it. */
+const withoutAnnouncerStyle: Plugin = {
+  name: "without-announcer-style",
+  enforce: "pre",
+  transform: {
+    filter: { id: /runtime\/components\/root\.svelte$/ },
+    handler: (code) => ({
+      code: code.replace(/(id="svelte-announcer"[^>]*?)\sstyle="[^"]*"/, "$1"),
+      map: null,
+    }),
+  },
+};
+
 export default defineConfig({
   plugins: [
+    withoutAnnouncerStyle,
     tailwindcss(),
     sveltekit({
       // Not index.html, which adapters reserve for a prerendered page.

@@ -26,6 +26,7 @@ type Messages = Record<string, string>;
 export const LANGUAGES = { en: "English", es: "Español", ca: "Català", eu: "Euskara" } as const;
 export type Language = keyof typeof LANGUAGES;
 
+const MILLISECONDS = 1_000;
 const files = import.meta.glob<Messages>("./*/*.json", { import: "default" });
 const parts = new Set<Part | "shell">(["shell"]);
 let current = $state.raw<{ language: Language; messages: Messages }>({ language: "en", messages: {} });
@@ -97,18 +98,33 @@ const DIGITS: Record<DateForm, Intl.DateTimeFormatOptions> = {
   dayOfYear: { ...TWO_DIGITS, timeZone: "UTC" },
 };
 
-/** Return a time in the language's form. Where the browser lacks the names of months it has digits
+/** Return how long something took, in milliseconds below a second: nothing that happened took `0 s`. */
+export const duration = (seconds: number): string =>
+  seconds < 1
+    ? `${number(Math.round(seconds * MILLISECONDS) || Math.ceil(seconds))} ms`
+    : `${number(seconds, { maximumFractionDigits: 1 })} s`;
+
+/** Return a time in the language's form, a dash for 0, which is unknown. Where the browser lacks the names of months it has digits
  * only, such as 2026/11/26, which is how Japanese and Basque write dates.
  */
 function written(form: DateForm, seconds: number): string {
-  const [locale, options] = isKnown() ? [current.language, WITH_WORDS] : ["ja", DIGITS];
-  return new Intl.DateTimeFormat(locale, options[form]).format(seconds * 1000);
+  if (seconds === 0) return "–";
+  const language = current.language === "en" ? "en-GB" : current.language; // as the texts are written
+  const [locale, options] = isKnown() ? [language, WITH_WORDS] : ["ja", DIGITS];
+  return new Intl.DateTimeFormat(locale, options[form]).format(seconds * MILLISECONDS);
 }
 
 /** Return a day, a day and a time, or a day without its year, of seconds since 1970. */
 export const day = (seconds: number): string => written("day", seconds);
 export const moment = (seconds: number): string => written("moment", seconds);
 export const dayOfYear = (seconds: number): string => written("dayOfYear", seconds);
+
+/** Who the operator is for the services: nobody, an API key, or everybody in development mode. */
+const OPERATORS: readonly string[] = ["", "operator", "developer"];
+
+/** Return whom an identifier of the services names: an address, or the operator. */
+export const personName = (subject: string): string =>
+  OPERATORS.includes(subject) ? t("person.operator") : subject;
 
 /** Return the name of a language; its own one where the browser has no translation. */
 export function languageName(tag: string): string {

@@ -125,6 +125,9 @@ export function add(answer: Answer, content: unknown, seconds: number): void {
   if (chunk.heddle?.type === "trace") answer.trace = chunk.heddle.data as Trace;
 }
 
+/** Return whether the model ended before its answer did. */
+export const isCut = ({ finish }: Answer): boolean => finish === "length";
+
 /** Return the calls of an answer that the user has to confirm. */
 export function waiting({ calls }: Answer): Waiting[] {
   return calls.flatMap((call) => {
