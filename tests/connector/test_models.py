@@ -37,11 +37,12 @@ async def test_models_of_all_connectors_are_listed_in_order_and_remembered(
         ("bypass", "debug-bypass"),
         ("bypass", "full-conversation-bypass"),
         ("bypass", "simple-bypass"),
+        ("default", "default"),
         ("local", "smollm2-135m-instruct"),
         ("openai", "a"),
         ("openai", "z"),
     ]
-    titled = listed.models[4]
+    titled = listed.models[5]
     assert (titled.title, list(titled.input_kinds)) == ("Model A", [pb.INPUT_KIND_IMAGE])
     problems = [problem.connector for problem in listed.problems]
     assert problems == ["anthropic", "banana_img", "ollama"]

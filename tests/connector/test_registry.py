@@ -14,7 +14,7 @@ from heddle_runtime.identity.call_metadata import new_call_options
 
 from connector.service import answer, asked, events, failure, service
 
-BUILTIN = sorted(installed().loaded)
+BUILTIN = sorted([*installed().loaded, "default"])
 MIRROR = '''
 """A connector in one file."""
 from heddle_connector.sdk import Connector, Done, Example, Model, TextDelta, connector

@@ -49,6 +49,10 @@ class ConnectorList(Model):
     """The connectors."""
 
     connectors: list[Connector]
+    default_model: str | None = Field(
+        description="`connector/model` that answers for the model `default` of the connector "
+        "`default`; null if no model is connected. Such an assistant then quotes what it found."
+    )
 
 
 @routes.get("/connectors")
@@ -56,7 +60,7 @@ async def connectors(api: Call) -> ConnectorList:
     """List the connectors and models that assistants of the caller's organisation can use."""
     client = api.services.connectors
     request = connector_pb2.ListConnectorsRequest()
-    installed, (models, problems) = await asyncio.gather(
+    installed, (models, problems, default_model) = await asyncio.gather(
         items(client.ListConnectors, request, "connectors", LIST_SECONDS), _models(api)
     )
     shows_problems = may_administer(caller().identity)
@@ -69,12 +73,13 @@ async def connectors(api: Call) -> ConnectorList:
                 problem=problems.get(each.name) if shows_problems else None,
             )
             for each in installed
-        ]
+        ],
+        default_model=default_model or None,
     )
 
 
-async def _models(api: Call) -> tuple[dict[str, list[ConnectorModel]], dict[str, str]]:
-    """Return the models of each connector, and the problems of those that could not list them."""
+async def _models(api: Call) -> tuple[dict[str, list[ConnectorModel]], dict[str, str], str]:
+    """Return the models by connector, the problems of the others, and the default model."""
     method = api.services.connectors.ListModels
     models: dict[str, list[ConnectorModel]] = {}
     problems: dict[str, str] = {}
@@ -90,4 +95,4 @@ async def _models(api: Call) -> tuple[dict[str, list[ConnectorModel]], dict[str,
             models.setdefault(each.ref.connector, []).append(model)
         problems |= {each.connector: each.message for each in page.problems}
         if not (token := page.next_page_token):
-            return models, problems
+            return models, problems, page.default_model

@@ -41,6 +41,7 @@ _KINDS: dict[str, tuple[int, str, str | None]] = {
     "MALFORMED_ASSISTANT": (422, INVALID, "malformed_assistant"),
     "NEWER_FORMAT": (422, INVALID, "newer_format"),
     "NOT_SET_UP": (501, SERVER, "not_set_up"),
+    "NO_MODEL": (501, SERVER, "no_model"),
     "UNIMPLEMENTED": (501, SERVER, "not_implemented"),
     "RESOURCE_EXHAUSTED": (429, "rate_limit_exceeded", "rate_limit_exceeded"),
     "QUOTA_EXCEEDED": (429, "quota_exceeded", "assistant_quota_exceeded"),

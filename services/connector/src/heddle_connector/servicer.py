@@ -113,8 +113,12 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             for each in lists
             if each.problem
         ]
+        default = await self.tenants.default_of(home(caller().identity))
         return pb.ListModelsResponse(
-            models=models, next_page_token=next_page_token, problems=problems
+            models=models,
+            next_page_token=next_page_token,
+            problems=problems,
+            default_model="/".join(default or ()),
         )
 
     def GenerateMessage(

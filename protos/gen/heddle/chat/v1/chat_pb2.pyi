@@ -554,8 +554,8 @@ class Done(_message.Message):
     `{"system_fingerprint":"fp_44"}`. Empty if nothing.
     """
     substitute: _builtins.str
-    """The model that answered instead of the requested one, as `connector/model`, because the
-    assistant's organisation does not offer that model. Empty if none was replaced.
+    """The model that answered instead of the requested one, as `connector/model`: the organisation's
+    default model was requested, or replaced a model that could not answer. Empty if none did.
     """
     message_extra_json: _builtins.str
     """Members of the provider's message other than text and calls, as the text of one JSON object,

@@ -330,8 +330,13 @@ class ListModelsResponse(_message.Message):
     MODELS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     PROBLEMS_FIELD_NUMBER: _builtins.int
+    DEFAULT_MODEL_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """The token of the next page. Empty on the last page."""
+    default_model: _builtins.str
+    """The model that answers for the model `default` of the connector `default`, as
+    `connector/model`. Empty if no model is connected. On every page.
+    """
     @_builtins.property
     def models(self) -> _containers.RepeatedCompositeFieldContainer[Global___Model]:
         """One page of models."""
@@ -346,10 +351,11 @@ class ListModelsResponse(_message.Message):
         models: _abc.Iterable[Global___Model] | None = ...,
         next_page_token: _builtins.str = ...,
         problems: _abc.Iterable[Global___ConnectorProblem] | None = ...,
+        default_model: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["models", b"models", "next_page_token", b"next_page_token", "problems", b"problems"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_model", b"default_model", "models", b"models", "next_page_token", b"next_page_token", "problems", b"problems"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

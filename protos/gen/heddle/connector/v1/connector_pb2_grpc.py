@@ -97,6 +97,9 @@ class ConnectorServiceServicer:
         provider's error keeps its HTTP status, message and `Retry-After`. Cancelling the call closes
         the connection to the provider.
 
+        The connector `default` has one model, `default`: the default model of the assistant's
+        organisation answers. Fails with `NO_MODEL` if it has none.
+
         A model that the assistant's organisation does not offer is replaced by its default model. So
         is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
         unreachable) before the answer began.

@@ -55,6 +55,9 @@ class ConnectorServiceStub:
     provider's error keeps its HTTP status, message and `Retry-After`. Cancelling the call closes
     the connection to the provider.
 
+    The connector `default` has one model, `default`: the default model of the assistant's
+    organisation answers. Fails with `NO_MODEL` if it has none.
+
     A model that the assistant's organisation does not offer is replaced by its default model. So
     is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
     unreachable) before the answer began.
@@ -100,6 +103,9 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     `NOT_FOUND` for an unknown connector, and otherwise with a `heddle.error.v1.ErrorReason`: a
     provider's error keeps its HTTP status, message and `Retry-After`. Cancelling the call closes
     the connection to the provider.
+
+    The connector `default` has one model, `default`: the default model of the assistant's
+    organisation answers. Fails with `NO_MODEL` if it has none.
 
     A model that the assistant's organisation does not offer is replaced by its default model. So
     is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,
@@ -161,6 +167,9 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
         `NOT_FOUND` for an unknown connector, and otherwise with a `heddle.error.v1.ErrorReason`: a
         provider's error keeps its HTTP status, message and `Retry-After`. Cancelling the call closes
         the connection to the provider.
+
+        The connector `default` has one model, `default`: the default model of the assistant's
+        organisation answers. Fails with `NO_MODEL` if it has none.
 
         A model that the assistant's organisation does not offer is replaced by its default model. So
         is, once, a model that the provider does not know or that fails (404, 400 for the model, 5xx,

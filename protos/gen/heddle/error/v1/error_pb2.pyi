@@ -91,6 +91,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """
     ERROR_REASON_UNIMPLEMENTED: _ErrorReason.ValueType  # 19
     """[UNIMPLEMENTED] The service does not offer the method."""
+    ERROR_REASON_NO_MODEL: _ErrorReason.ValueType  # 20
+    """[FAILED_PRECONDITION] The assistant answers with the default model of its organisation, and the
+    organisation has none. An administrator has to connect a model.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. The name without its prefix is the `reason` of the `google.rpc.ErrorInfo`
@@ -169,4 +173,8 @@ the usage, or corrects what the message names.
 """
 ERROR_REASON_UNIMPLEMENTED: ErrorReason.ValueType  # 19
 """[UNIMPLEMENTED] The service does not offer the method."""
+ERROR_REASON_NO_MODEL: ErrorReason.ValueType  # 20
+"""[FAILED_PRECONDITION] The assistant answers with the default model of its organisation, and the
+organisation has none. An administrator has to connect a model.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

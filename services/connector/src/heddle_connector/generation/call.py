@@ -64,6 +64,7 @@ class Call:
         "model",
         "replaced",
         "stall_seconds",
+        "substitute",
         "whole",
     )
 
@@ -92,7 +93,9 @@ class Call:
         """The provider's name of the model."""
         self.connector = request.model.connector
         self.replaced: chat.ModelReplaced | None = None
-        """The replacement of the requested model, if another one answers."""
+        """The replacement of the requested model, if it cannot answer."""
+        self.substitute = ""
+        """The model that answers as `connector/model`, if it is not the requested one."""
         self.whole = whole
         """The caller reads the answer when it is complete, so that streaming gains nothing."""
         self.stall_seconds = stall_seconds
@@ -116,6 +119,11 @@ class Call:
             replacement=f"{connector}/{model}",
             reason=reason,
         )
+        self.use(connector, model)
+
+    def use(self, connector: str, model: str) -> None:
+        """Let another model answer, which is no failure of the requested one."""
+        self.substitute = f"{connector}/{model}"
         self.connector, self.model = connector, model
         self.name_in_log()
         self.inference.begin(connector, model)
@@ -128,11 +136,6 @@ class Call:
         fields.model = f"{self.connector}/{self.model}"
         if self.replaced is not None:
             fields.degraded = "model"
-
-    @property
-    def substitute(self) -> str:
-        """The model that answers as `connector/model`, if it is not the requested one."""
-        return self.replaced.replacement if self.replaced is not None else ""
 
     @property
     def seconds(self) -> float:

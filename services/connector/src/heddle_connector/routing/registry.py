@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from heddle_connector import connectors
 from heddle_connector.http import HttpClient
+from heddle_connector.routing.default_connector import DefaultModel
 from heddle_connector.sdk import Connector, Plugin
 from heddle_connector.sdk.definition import plugins_in
 
@@ -51,6 +52,7 @@ def installed(folder: Path | None = None) -> Plugins[Plugin]:
 @asynccontextmanager
 async def opened(plugins: Plugins[Plugin], http: HttpClient) -> AsyncGenerator[Registry]:
     """Create the connectors with settings from the environment, and close them at the end."""
+    plugins.add(DefaultModel.plugin, "builtin")
     ready: dict[str, Connector[Any]] = {}
     for name, plugin in plugins.loaded.items():
         try:

@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 from heddle.account.v1.account_pb2 import Provider, ResolveSettingsResponse
+from heddle_runtime.contract.default_model import DEFAULT_CONNECTOR
 from heddle_runtime.errors import NotSetUpError, UnavailableError
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.callers import home
@@ -77,6 +78,10 @@ class TenantConnectors:
             NotSetUpError: The connector is not available to organisations.
             UnavailableError: The assistant's organisation has not set up the provider.
         """
+        if call.connector == DEFAULT_CONNECTOR and (
+            model := self.default_model(await self._settings_of(call))
+        ):
+            call.use(*model)
         operator_connector = self._registry.get(call.connector)
         if call.connector not in self._plugins:
             return operator_connector
@@ -115,6 +120,29 @@ class TenantConnectors:
         if provider is None or not _allows(provider, model):
             return None
         return name, model, self._create(name, provider, settings)
+
+    async def default_of(self, organization: str) -> tuple[str, str] | None:
+        """Return the model of `default_model` for an organisation."""
+        return self.default_model(await self.settings.of(organization, ""))
+
+    def default_model(self, settings: ResolveSettingsResponse) -> tuple[str, str] | None:
+        """Return the model that answers for an organisation's default model.
+
+        It is the model that the organisation has chosen, otherwise the first one that it has set
+        up; None if no model is connected. No provider is asked, so the model may not answer.
+        """
+        name, _, model = settings.default_model.partition("/")
+        providers = self._providers(settings)
+        if model and name != DEFAULT_CONNECTOR and name in self._registry.connectors:
+            free = name not in self._plugins or self._uses_operator_settings(settings, name)
+            if free or _allows(providers.get(name), model):
+                return name, model
+        for name in sorted(providers):
+            own = [providers[name].default_model, *providers[name].models]
+            model = next((each for each in own if each and _allows(providers[name], each)), "")
+            if model and not self._plugins[name].generates_images:
+                return name, model
+        return None
 
     async def available(self, organization: str) -> Mapping[str, Sequence[str]]:
         """Return the connectors that an organisation can use or set up, and their only models.

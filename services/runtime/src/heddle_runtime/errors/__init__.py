@@ -151,6 +151,10 @@ class NewerFormatError(HeddleError, code=StatusCode.FAILED_PRECONDITION, reason=
     """The stored form of an assistant has a newer format than the service supports."""
 
 
+class NoModelError(HeddleError, code=StatusCode.FAILED_PRECONDITION, reason="NO_MODEL"):
+    """No model is connected that could answer for an organisation's default model."""
+
+
 class NotSetUpError(HeddleError, code=StatusCode.FAILED_PRECONDITION, reason="NOT_SET_UP"):
     """The operator has not configured what the call needs."""
 
