@@ -24,6 +24,7 @@ help: ## Show this list
 # Both keep their data in the default folders under .heddle, so `make up` answers from the demo's collection.
 demo up: export HEDDLE_GATEWAY_DEVELOPMENT ?= true
 demo up: export HEDDLE_END_WITH_PARENT ?= true
+up: export HEDDLE_DEVSTACK_LOG ?= file
 demo: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
 demo: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
 # An installation that takes over LAMB's assistants begins without examples.

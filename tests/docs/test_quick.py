@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 MEMBERS = sorted(
     {path.name.removeprefix("heddle_") for path in ROOT.glob("**/src/heddle_*") if path.is_dir()}
 )
-FOLDERS = {"devstack": "examples", "migration_service": "migration"}
+FOLDERS = {"migration_service": "migration"}
 """Folders of tests that are not named after their member."""
 
 

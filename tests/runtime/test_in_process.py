@@ -146,3 +146,47 @@ async def test_a_stream_has_the_caller_of_its_call_and_not_of_its_reader() -> No
                 await anext(aiter(responses))
                 assert caller() == ben
     assert seen == [ann] * 3
+
+
+class Two(pb_grpc.OrchestratorServiceServicer):
+    """Answers one call at once, and another with a stream."""
+
+    async def RunWholeCompletion(
+        self, request: pb.RunWholeCompletionRequest, context: Context
+    ) -> pb.RunWholeCompletionResponse:
+        return pb.RunWholeCompletionResponse()
+
+    async def RunCompletion(
+        self, request: pb.RunCompletionRequest, context: Context
+    ) -> AsyncIterator[pb.RunCompletionResponse]:
+        yield pb.RunCompletionResponse()
+
+
+async def drained(stream: Any) -> int:
+    async with streaming(stream) as responses:
+        return len([each async for each in responses])
+
+
+async def test_calls_of_a_service_that_is_starting_wait_for_it() -> None:
+    channel: Any = InProcessChannel(is_starting=True)
+    stub: Any = pb_grpc.OrchestratorServiceStub(channel)
+    run = pb.RunCompletionRequest(assistant_reference="1", messages=[HI])
+    models: Any = connector_pb2_grpc.ConnectorServiceStub(channel)
+    unary = asyncio.create_task(stub.RunWholeCompletion(request(), **new_call_options(30)))
+    stream = asyncio.create_task(drained(stub.RunCompletion(run, **new_call_options(30))))
+    unknown = asyncio.create_task(
+        models.ListModels(connector_pb2.ListModelsRequest(), **new_call_options(30))
+    )
+
+    with pytest.raises(grpc.aio.AioRpcError) as late:
+        await stub.RunWholeCompletion(request(), **new_call_options(0.05))
+    assert not any(each.done() for each in (unary, stream, unknown))
+    pb_grpc.add_OrchestratorServiceServicer_to_server(Two(), channel)  # type: ignore[abstract] # what is not asked for is not there
+    channel.open()
+
+    assert isinstance(from_rpc(late.value), DeadlineError)
+    assert await unary == pb.RunWholeCompletionResponse()
+    assert await stream == 1
+    with pytest.raises(grpc.aio.AioRpcError) as missing:
+        await unknown
+    assert missing.value.code() == grpc.StatusCode.UNIMPLEMENTED

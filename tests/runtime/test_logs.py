@@ -1,11 +1,14 @@
 """`heddle_runtime.telemetry.logs`, in a process of its own: it changes how a process logs."""
 
+import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+from heddle_runtime.telemetry import logs
 
 SECRET = "sk-abcdefghijklmnop0123456789"
 PROGRAM = f"""
@@ -160,3 +163,41 @@ def test_no_way_to_stderr_shows_a_registered_secret() -> None:
     assert len(long) < 21_000
     assert long.endswith(" the end")
     assert sum("Traceback" in line.get("exception", "") for line in others) == 3
+
+
+def test_a_terminal_beside_the_log_shows_in_sentences_why_the_process_cannot_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(logs, "_terminal", None)
+    logs.tell(terminal)
+    problems = [{"setting": "HEDDLE_LISTEN", "problem": "Input is wrong"}, {"problem": "No disk."}]
+    with pytest.raises(SystemExit):
+        logs.cannot_start("test", problems)
+    assert terminal.getvalue() == (
+        "Heddle cannot start. HEDDLE_LISTEN: Input is wrong\nHeddle cannot start. No disk.\n"
+    )
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_a_large_log_is_renamed_and_all_errors_go_to_the_new_one(tmp_path: Path) -> None:
+    script = f"""
+import os, sys
+from pathlib import Path
+from heddle_runtime.telemetry import log_file
+path = Path({str(tmp_path / "logs" / "heddle.log")!r})
+terminal = log_file.use(path)
+sys.stderr.write("one\\n")
+log_file.rotate(path, 100)
+os.write(2, b"two\\n")
+log_file.rotate(path, 1)
+os.system("echo three >&2")
+terminal.write("four\\n")
+"""
+    ended = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("", "four\n")
+    assert (tmp_path / "logs/heddle.log.1").read_text() == "one\ntwo\n"
+    assert (tmp_path / "logs/heddle.log").read_text() == "three\n"
+    assert (tmp_path / "logs/heddle.log").stat().st_mode & 0o077 == 0

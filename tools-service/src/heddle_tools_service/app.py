@@ -1,5 +1,6 @@
 """Composes the tool service from its settings."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -206,7 +207,8 @@ async def _registry(
             "Use another kernel, or set it to 'auto'."
         )
         raise NotSetUpError(message)
-    plugins = builtin(capabilities, settings.disabled)
+    # In a thread: its imports take half a second, in which the process may serve HTTP already.
+    plugins = await asyncio.to_thread(builtin, capabilities, settings.disabled)
     providers = served(capabilities.providers, http, model)
     async with load_plugins(plugins, ENTRY_POINTS, settings, providers):
         yield Registry(plugins, settings.disabled)

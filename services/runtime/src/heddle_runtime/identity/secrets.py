@@ -62,6 +62,6 @@ def _make(path: Path) -> None:
             path.hardlink_to(draft)
         except FileExistsError:
             return
-        log.warning("generated a secret", path=str(path))
+        log.info("generated a secret", path=str(path))
     finally:
         draft.unlink()

@@ -10,6 +10,7 @@ is not: its request was validated with the outer call or built by Heddle's own c
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +44,22 @@ Handlers = Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]
 
 
 class InProcessChannel:
-    """Calls servicers directly. Generated code uses it both as a server and as a channel."""
+    """Calls servicers directly. Generated code uses it both as a server and as a channel.
 
-    def __init__(self) -> None:
+    Calls of a service that is still starting wait for `open`, at most until their deadline.
+    """
+
+    def __init__(self, *, is_starting: bool = False) -> None:
         self._unary: dict[str, Unary] = {}
         self._streaming: dict[str, Streaming] = {}
         self._deadlines = Deadlines()
+        self._opened = asyncio.Event()
+        if not is_starting:
+            self.open()
+
+    def open(self) -> None:
+        """Answer calls: all methods are added."""
+        self._opened.set()
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
         """Do nothing: `add_registered_method_handlers` receives the same handlers."""
@@ -66,11 +77,9 @@ class InProcessChannel:
         """Return a callable for the method at `path`. Called by generated code."""
 
         async def call(request: Message, timeout: float | None = None, **_: Any) -> Message:  # noqa: ANN401, ASYNC109 - a stub's signature
-            implementation = self._unary.get(path)
+            implementation = self._unary.get(path) or self._unary_later(path)
             try:
                 require_identity(caller().identity)
-                if implementation is None:
-                    raise unimplemented(path)
             except HeddleError as error:
                 raise to_rpc(error) from None
             outer = _OUTER_CALL.get()
@@ -100,17 +109,37 @@ class InProcessChannel:
         """Return a callable for the method at `path`. Called by generated code."""
 
         def call(request: Message, timeout: float | None = None, **_: Any) -> InProcessStream:  # noqa: ANN401 - a stub's signature
-            implementation = self._streaming.get(path) or _failing(unimplemented(path))
+            implementation = self._streaming.get(path) or self._streaming_later(path)
             context = InProcessContext(timeout, self._deadlines)
             context.detach()  # no task works for the call before it is read
             try:
                 require_identity(caller().identity)
-                if path in self._streaming and (timeout is None or _OUTER_CALL.get() is None):
+                if timeout is None or _OUTER_CALL.get() is None:
                     check(request, limited=timeout is not None)
                 responses = implementation(request, context)
             except HeddleError as error:
                 responses = _failing(error)(request, context)
             return InProcessStream(path, responses, context)
+
+        return call
+
+    def _unary_later(self, path: str) -> Unary:
+        async def call(request: Any, context: Any) -> Any:  # noqa: ANN401 - a handler's signature
+            await self._opened.wait()
+            if path not in self._unary:
+                raise unimplemented(path)
+            return await self._unary[path](request, context)
+
+        return call
+
+    def _streaming_later(self, path: str) -> Streaming:
+        async def call(request: Any, context: Any) -> AsyncGenerator[Any]:  # noqa: ANN401 - a handler's signature
+            await self._opened.wait()
+            if path not in self._streaming:
+                raise unimplemented(path)
+            async with aclosing(self._streaming[path](request, context)) as responses:
+                async for response in responses:
+                    yield response
 
         return call
 

@@ -79,8 +79,16 @@ class Running:
 
 
 @asynccontextmanager
-async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running]:
-    """Serve `app` until the block is left, then let running calls finish."""
+async def running(
+    app: App, settings: ServiceSettings, local: InProcessChannel | None = None
+) -> AsyncGenerator[Running]:
+    """Serve `app` until the block is left, then let running calls finish.
+
+    Args:
+        app: What is served.
+        settings: The settings of the service.
+        local: The channel for callers in this process, if they have it already.
+    """
     if api_implementation.Type() != "upb":
         log.warning("protobuf runs without its C core and is slow; install its binary wheel")
     secret = settings.identity_secret
@@ -100,11 +108,12 @@ async def running(app: App, settings: ServiceSettings) -> AsyncGenerator[Running
             options=OPTIONS, maximum_concurrent_rpcs=settings.max_concurrent_calls + _LONG_CALLS
         )
         multiplexer = MultiplexServicer(admission)
-        local = InProcessChannel()
+        local = local or InProcessChannel()
         names = [binding.contract.full_name for binding in bindings]
         for binding in bindings:
             binding.register(local)
             binding.register(multiplexer.methods)
+        local.open()
         multiplexer.methods.serve(server, admission)
         if settings.multiplexing:
             add_multiplexing(multiplexer, server)

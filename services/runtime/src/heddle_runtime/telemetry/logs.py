@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import msgspec
 import structlog
@@ -29,8 +29,11 @@ _SAFE = frozenset(
 )
 _MAX_CHARACTERS = 20_000
 """The length of a text. The middle of a longer one is left out: tracebacks end with their cause."""
-# Libraries that log every request at INFO.
-_VERBOSE = ("httpx", "httpx2", "httpcore", "httpcore2", "mcp", "aiohttp.access", "asyncio")
+# Libraries that log every request at INFO, or what Heddle logs itself.
+_VERBOSE = (
+    *("httpx", "httpx2", "httpcore", "httpcore2", "mcp", "aiohttp.access", "asyncio"),
+    *("alembic", "uvicorn"),
+)
 # Libraries that log what a remote server sends. The caller reports the failure without that text.
 _LEAKING = ("mcp.client", "mcp.shared", "client")
 
@@ -93,6 +96,7 @@ def _with_structlog(
 _write_ended: _WriteEnded = _with_structlog
 """Writes the line of an ended call. `configure` replaces it by a faster one."""
 _configured_service = ""
+_terminal: TextIO | None = None
 
 
 def _directly(service: str, level: int) -> _WriteEnded:
@@ -159,6 +163,15 @@ def configure(service: str, level: str = "INFO") -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
+def tell(terminal: TextIO) -> None:
+    """Write why the process cannot start or ends also to `terminal`, as sentences.
+
+    For a process whose standard error is a file.
+    """
+    global _terminal  # noqa: PLW0603 - as `configure`
+    _terminal = terminal
+
+
 def cannot_start(service: str, problems: Sequence[Mapping[str, str]]) -> NoReturn:
     """Log why the process cannot start, one line for each problem, and end it.
 
@@ -170,7 +183,13 @@ def cannot_start(service: str, problems: Sequence[Mapping[str, str]]) -> NoRetur
     for problem in problems:
         line = prepared(None, "critical", {"event": "cannot start", **problem})
         sys.stderr.write(f"{msgspec.json.encode(line, enc_hook=repr).decode()}\n")
+        _tell(f"Heddle cannot start. {': '.join(problem.values())}")
     raise SystemExit(2)
+
+
+def _tell(sentence: str) -> None:
+    if _terminal is not None:
+        _terminal.write(f"{sentence}\n")
 
 
 def _log_uncaught_exceptions() -> None:
@@ -183,6 +202,7 @@ def _log_uncaught_exceptions() -> None:
             sys.__excepthook__(kind, error, traceback)
         else:
             log.critical("uncaught exception", exc_info=(kind, error, traceback))
+            _tell(f"Heddle ends because of an error ({kind.__name__}). Its log has the details.")
 
     def of_thread(arguments: threading.ExceptHookArgs) -> None:
         if arguments.exc_value is not None:
