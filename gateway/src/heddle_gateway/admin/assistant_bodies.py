@@ -14,6 +14,7 @@ from heddle_conversion.assistant_json import (
     path_text,
     read_fields,
 )
+from heddle_runtime.contract.rest_members import members
 from heddle_runtime.errors import (
     InvalidRequestError,
     NotFoundError,
@@ -25,7 +26,6 @@ from heddle_gateway.http.error_responses import request_field
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.models import DocumentedAs, Model
 from heddle_gateway.services import call
-from heddle_gateway.transcoding.contract import members
 from heddle_gateway.transcoding.schemas import body_model
 
 

@@ -11,6 +11,7 @@ from google.protobuf.descriptor import Descriptor, FileDescriptor, MethodDescrip
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from heddle.rest.v1 import rest_pb2
+from heddle_runtime.contract.rest_members import Member, comment, member, members
 from heddle_runtime.errors import NotFoundError
 from pydantic import BaseModel
 
@@ -21,7 +22,6 @@ from heddle_gateway.http.operations import Operation
 from heddle_gateway.routing import ETAG, LOCATION, Call
 from heddle_gateway.services import call
 from heddle_gateway.transcoding import schemas
-from heddle_gateway.transcoding.contract import Member, comment, member, members
 from heddle_gateway.transcoding.messages import reader, writer
 
 _VARIABLE = re.compile(r"\{([a-z_.]+)\}")

@@ -8,6 +8,15 @@ from typing import Annotated, Any, Literal
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from heddle.rest.v1 import rest_pb2
+from heddle_runtime.contract.rest_members import (
+    FAULT,
+    Member,
+    comment,
+    constants,
+    members,
+    message_named,
+    schema_options,
+)
 from pydantic import Field, create_model
 
 from heddle_gateway.http.models import (
@@ -18,15 +27,6 @@ from heddle_gateway.http.models import (
     Model,
     StrictModel,
     Text,
-)
-from heddle_gateway.transcoding.contract import (
-    FAULT,
-    Member,
-    comment,
-    constants,
-    members,
-    message_named,
-    schema_options,
 )
 
 LAST_SECOND = 253_402_300_799

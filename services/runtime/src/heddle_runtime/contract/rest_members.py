@@ -12,6 +12,7 @@ from google.api import field_behavior_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pool import Default
 from heddle.rest.v1 import rest_pb2
+
 from heddle_runtime.contract.enums import enum_names
 
 FAULT = "google.rpc.BadRequest.FieldViolation"
