@@ -36,14 +36,14 @@ TARGETS = {
 }
 """The lines that each package should have at most."""
 RECORDED = {
-    "heddle_gateway": 13_800,
+    "heddle_gateway": 13_600,
     "heddle_tools_service": 17_500,
     "heddle_migration_service": 11_200,  # with what gateway and command had for LAMB alone
     "heddle_assistants": 14_100,
     "heddle_connector": 12_200,
     "heddle_knowledge": 19_200,
     "heddle_orchestrator": 8_600,
-    "heddle_runtime": 12_800,  # `database`, which was in heddle_assistants, has 1,300
+    "heddle_runtime": 12_900,  # with `database`, and with what writes messages as JSON
     "heddle_devstack": 1_900,
     "heddle_conversion": 1_800,
     TOTAL: 113_200,

@@ -25,7 +25,7 @@ SIMPLE = '{"connector": "openai", "llm": "gpt-4", "rag_processor": "no_rag"}'
 
 
 @dataclass
-class Kept:
+class AssistantDatabase:
     """A database, and a folder for what belongs to it."""
 
     folder: Path

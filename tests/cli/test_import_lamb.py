@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from assistants.serving import SECRET
 from cli.conftest import Run
-from cli.keeping import Kept
+from cli.keeping import AssistantDatabase
 from migration.knowledge.importing import importing, registered, shelved
 from migration.knowledge.lamb_kb_server import TOKEN, lamb_kb_server
 from migration.lamb.lamb_database import METERED, Lamb, filled, legacy_rows
@@ -25,10 +25,12 @@ def lamb(tmp_path: Path) -> Lamb:
 
 
 @pytest.fixture
-def kept(lamb: Lamb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
+def kept(
+    lamb: Lamb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[AssistantDatabase]:
     """A service beside a LAMB database."""
     monkeypatch.delenv("HEDDLE_IDENTITY_SECRET", raising=False)
-    found = Kept(tmp_path)
+    found = AssistantDatabase(tmp_path)
     with found.served(lamb_database=lamb.path) as address:
         monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
         yield found
@@ -50,7 +52,7 @@ def lines(changed: str, *, again: bool = False) -> list[str]:
     ]
 
 
-def test_a_lamb_database_is_imported_once(kept: Kept, heddle: Run) -> None:
+def test_a_lamb_database_is_imported_once(kept: AssistantDatabase, heddle: Run) -> None:
     dry = heddle("import-lamb", "--dry-run")
     assert kept.documents() == {}
     first = heddle("import-lamb")
@@ -99,7 +101,7 @@ def test_a_report_names_what_will_not_work_and_what_stays(
     lamb.add("kb_registry", {"kb_id": "1", "kb_name": "Optics"})
     lamb.add("prompt_templates", {"name": "a"})
     monkeypatch.delenv("HEDDLE_IDENTITY_SECRET", raising=False)
-    with Kept(tmp_path).served(lamb_database=lamb.path) as address:
+    with AssistantDatabase(tmp_path).served(lamb_database=lamb.path) as address:
         monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
         for name in ("report.json", "report.md"):
             code, out, _ = heddle("import-lamb", "--dry-run", "--report", str(tmp_path / name))
@@ -127,7 +129,7 @@ def test_a_report_names_what_will_not_work_and_what_stays(
 def test_a_service_without_a_lamb_says_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heddle: Run
 ) -> None:
-    with Kept(tmp_path).served() as address:
+    with AssistantDatabase(tmp_path).served() as address:
         monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
         code, out, notes = heddle("import-lamb")
 

@@ -70,7 +70,7 @@ def test_calls_go_out_in_the_operators_name(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_keys_are_listed_over_all_pages() -> None:
     found, sent = answered(
-        lambda connection: list(keys.listed(connection, "uni")),
+        lambda connection: keys.listed(connection, "uni").keys,
         "ListKeys",
         pb.ListKeysResponse(keys=[pb.Key(id="a")], next_page_token="more"),
         pb.ListKeysResponse(keys=[pb.Key(id="b")]),

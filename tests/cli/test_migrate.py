@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Run
 from cli.interruptible import COMMAND
-from cli.keeping import BROKEN, MIGRATION, SIMPLE, Kept, legacy_rows
+from cli.keeping import BROKEN, MIGRATION, SIMPLE, AssistantDatabase, legacy_rows
 
 ROWS = legacy_rows()
 BROKEN_ID = next(row["id"] for row in ROWS if row["name"] == BROKEN)
@@ -20,17 +20,17 @@ SECRET = "a-secret-of-at-least-32-characters"
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AssistantDatabase]:
     """A service that keeps the legacy rows."""
     monkeypatch.delenv("HEDDLE_IDENTITY_SECRET", raising=False)
-    found = Kept(tmp_path)
+    found = AssistantDatabase(tmp_path)
     found.add(ROWS)
     with found.served() as address:
         monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
         yield found
 
 
-def test_all_are_migrated_once_and_can_be_taken_back(kept: Kept, heddle: Run) -> None:
+def test_all_are_migrated_once_and_can_be_taken_back(kept: AssistantDatabase, heddle: Run) -> None:
     before = kept.documents()
 
     dry = heddle("migrate", "--dry-run")
@@ -58,7 +58,7 @@ def test_all_are_migrated_once_and_can_be_taken_back(kept: Kept, heddle: Run) ->
     assert "look at  assistants" in first[1]
 
 
-def test_some_are_migrated_and_taken_back(kept: Kept, heddle: Run) -> None:
+def test_some_are_migrated_and_taken_back(kept: AssistantDatabase, heddle: Run) -> None:
     before = kept.documents()
 
     assert heddle("migrate", "1", "2", "--dry-run")[:2] == (
@@ -73,7 +73,7 @@ def test_some_are_migrated_and_taken_back(kept: Kept, heddle: Run) -> None:
     assert (changed, left) == ({1, 2}, {2})
 
 
-def test_an_edit_is_only_given_up_when_that_is_said(kept: Kept, heddle: Run) -> None:
+def test_an_edit_is_only_given_up_when_that_is_said(kept: AssistantDatabase, heddle: Run) -> None:
     before = kept.documents()
     heddle("migrate", "1")
     edited = json.dumps({"_format_version": 2, "tools": [], "llm": "mine"})
@@ -134,7 +134,7 @@ def test_what_is_not_said_clearly_is_not_done(heddle: Run, arguments: tuple[str,
 def test_the_operator_may_migrate_where_calls_are_signed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heddle: Run
 ) -> None:
-    kept = Kept(tmp_path)
+    kept = AssistantDatabase(tmp_path)
     kept.add(ROWS[:1])
     with kept.served(HEDDLE_IDENTITY_SECRET=SECRET) as address:
         monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
@@ -149,9 +149,9 @@ def test_the_operator_may_migrate_where_calls_are_signed(
 
 
 @pytest.fixture
-def many(tmp_path: Path) -> Kept:
+def many(tmp_path: Path) -> AssistantDatabase:
     """So many assistants that one can do something while they are migrated."""
-    found = Kept(tmp_path)
+    found = AssistantDatabase(tmp_path)
     odd = SIMPLE.replace("no_rag", "owi_rag")  # of which something is told
     texts = [odd, *[SIMPLE] * (MANY - 1)]
     found.add({"id": n, "name": str(n), "metadata": text} for n, text in enumerate(texts, start=1))
@@ -174,7 +174,7 @@ def begun(address: str) -> "subprocess.Popen[str]":
     return process
 
 
-def migrated(kept: Kept) -> int:
+def migrated(kept: AssistantDatabase) -> int:
     """Return how many are of the new format; the others are as they were."""
     texts = kept.documents().values()
     new = sum('"_format_version": 2' in (text or "") for text in texts)
@@ -185,7 +185,7 @@ def migrated(kept: Kept) -> int:
 @pytest.mark.exhaustive
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
 def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(
-    many: Kept, heddle: Run, monkeypatch: pytest.MonkeyPatch
+    many: AssistantDatabase, heddle: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with many.served() as address:
         with begun(address) as process:
@@ -207,7 +207,7 @@ def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(
 
 @pytest.mark.exhaustive
 def test_a_service_that_dies_is_told_in_a_sentence_and_a_second_run_finishes(
-    many: Kept, heddle: Run, monkeypatch: pytest.MonkeyPatch
+    many: AssistantDatabase, heddle: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with many.process() as service:
         address = f"127.0.0.1:{service.ports[MIGRATION]}"

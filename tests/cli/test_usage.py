@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import Run
-from cli.keeping import Kept
+from cli.keeping import AssistantDatabase
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
@@ -29,7 +29,7 @@ PRICES = {"openai/gpt-4o": {"input": 2.5, "cached_input": 1.25, "output": 10}}
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A service with two assistants, and an environment that leads to it."""
     monkeypatch.delenv("HEDDLE_IDENTITY_SECRET", raising=False)
-    kept = Kept(tmp_path)
+    kept = AssistantDatabase(tmp_path)
     kept.add({"id": number, "name": f"a{number}", "metadata": METADATA} for number in (1, 2))
     prices = tmp_path / "prices"
     prices.write_text(json.dumps(PRICES))

@@ -11,7 +11,7 @@ from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJson, AssistantsAddress, OrchestratorAddress
+from heddle_cli.options import AsJsonLines, AssistantsAddress, OrchestratorAddress
 from heddle_cli.terminal import out, plain
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.callers import CREATOR, Identity
@@ -58,7 +58,7 @@ def compare_lamb(  # noqa: PLR0913 - each is an option that people type
     prompts: Annotated[
         bool, typer.Option("--prompts", help="Show both prompts, also if they are equal.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: AsJsonLines = False,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds for each answer.")] = 120.0,
     assistants_address: AssistantsAddress = ASSISTANTS,
     orchestrator_address: OrchestratorAddress = ORCHESTRATOR,

@@ -8,7 +8,7 @@ from heddle.assistant.v1 import jobs_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJson, MigrationAddress
+from heddle_cli.options import AsJsonLines, MigrationAddress
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.settings.addresses import MIGRATION
 
@@ -19,7 +19,7 @@ from heddle_migration_service.commands.reports import JsonLines, Report, ReportF
 def import_lamb(
     *,
     dry_run: DryRun = False,
-    as_json: AsJson = False,
+    as_json: AsJsonLines = False,
     report_file: Annotated[
         Path | None,
         typer.Option(

@@ -8,7 +8,7 @@ from heddle.assistant.v1 import jobs_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJson, MigrationAddress
+from heddle_cli.options import AsJsonLines, MigrationAddress
 from heddle_runtime.settings.addresses import MIGRATION
 
 from heddle_migration_service.commands.batch_jobs import MAX_SECONDS, DryRun, follow_job
@@ -34,7 +34,7 @@ def migrate(
             "--discard-edits", help="With --rollback: also assistants that were edited since."
         ),
     ] = False,
-    as_json: AsJson = False,
+    as_json: AsJsonLines = False,
     migration_address: MigrationAddress = MIGRATION,
 ) -> None:
     """Convert assistants from LAMB's format to the newest one, or back.

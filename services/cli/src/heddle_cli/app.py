@@ -1,5 +1,8 @@
 """Assembles the `heddle` command."""
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 from heddle_runtime.serving.installed import installed
 
@@ -23,15 +26,36 @@ from heddle_cli.commands import (
     usage,
     users,
 )
-from heddle_cli.terminal import notes, plain
+from heddle_cli.terminal import notes, out, plain
+
+
+def _print_version(requested: bool) -> None:  # noqa: FBT001 - as typer calls it
+    if requested:
+        out.print(f"heddle {version('heddle-cli')}")
+        raise typer.Exit
+
 
 # `main` reports failures in one sentence, without a traceback.
 app = typer.Typer(
-    help="Operate Heddle: fill collections, list tools and models, ask assistants.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@app.callback()
+def heddle(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Operate Heddle: fill collections, list tools and models, ask assistants."""
+
+
 app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("chat")(chat.chat)

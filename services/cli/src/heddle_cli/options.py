@@ -21,4 +21,7 @@ ConnectorAddress = Annotated[str, _address("connector")]
 AssistantsAddress = Annotated[str, _address("assistants")]
 MigrationAddress = Annotated[str, _address("migration")]
 CollectionName = Annotated[str, typer.Option("--collection", help="The collection's name.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document, with the names that REST has.")
+]
+AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from google.protobuf.message import Message
+from heddle_runtime.contract.rest_writing import writer
+
 from heddle_cli.secret import SOON
 
 
@@ -22,6 +25,20 @@ def pages(
             return
 
 
-def items(method: Callable[..., Any], request: Any, name: str) -> list[Any]:  # noqa: ANN401 - as above
-    """Return the items of all pages, which are in the field `name`."""
-    return [item for page in pages(method, request) for item in getattr(page, name)]
+def whole(
+    method: Callable[..., Any],
+    request: Any,  # noqa: ANN401 - as above
+    timeout: float = SOON,
+) -> Any:  # noqa: ANN401 - of any list
+    """Return the response of a `List…` call with what all pages have."""
+    first, *others = pages(method, request, timeout)
+    for page in others:
+        first.MergeFrom(page)
+    return first
+
+
+def document(response: Message) -> dict[str, Any]:
+    """Return a response as REST writes it, without the place of the next page."""
+    paging = "next_page_token"
+    without = (paging,) if paging in response.DESCRIPTOR.fields_by_name else ()
+    return writer(response.DESCRIPTOR, without)(response)

@@ -1,6 +1,8 @@
 """Output: results on standard output, everything else on standard error."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -38,6 +40,22 @@ def bars(*, shown: bool) -> Progress:
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun, for example `2 passages`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def show(
+    document: Mapping[str, Any],
+    rows: Iterable[Sequence[str]],
+    *,
+    as_json: bool,
+    head: Sequence[str] = (),
+    without: str = "",
+) -> None:
+    """Print a document as JSON, or the rows that were made of it as columns."""
+    if as_json:
+        # ASCII: texts cannot control the terminal.
+        out.print(json.dumps(document, indent=2))
+    else:
+        columns(rows, head=head, without=without)
 
 
 def columns(rows: Iterable[Sequence[str]], *, head: Sequence[str] = (), without: str = "") -> None:

@@ -11,20 +11,23 @@ from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import connected
-from heddle_cli.options import AssistantsAddress
-from heddle_cli.pages import items
-from heddle_cli.terminal import columns, notes, out, plain
+from heddle_cli.options import AsJson, AssistantsAddress
+from heddle_cli.pages import document, whole
+from heddle_cli.terminal import notes, out, plain, show
 
 app = typer.Typer(help="List assistants and validate their files.", no_args_is_help=True)
 
 
 @app.command("list")
-def list_assistants(*, assistants_address: AssistantsAddress = ASSISTANTS) -> None:
+def list_assistants(
+    *, as_json: AsJson = False, assistants_address: AssistantsAddress = ASSISTANTS
+) -> None:
     """List the assistants: id, name, title, description."""
     with connected(assistants_address, AssistantServiceStub) as connection:
         request = assistant_pb2.ListAssistantsRequest()
-        assistants = items(connection.stub.ListAssistants, request, "assistants")
-    columns((each.id, each.name, each.title, each.description) for each in assistants)
+        response = whole(connection.stub.ListAssistants, request)
+    rows = ((each.id, each.name, each.title, each.description) for each in response.assistants)
+    show(document(response), rows, as_json=as_json)
 
 
 @app.command("validate")

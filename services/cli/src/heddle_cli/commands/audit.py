@@ -1,10 +1,9 @@
 """`heddle audit`."""
 
-import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -14,8 +13,8 @@ from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import connected
 from heddle_cli.options import AsJson, AssistantsAddress
-from heddle_cli.pages import pages
-from heddle_cli.terminal import columns, counted, notes, out, plain
+from heddle_cli.pages import document, pages
+from heddle_cli.terminal import counted, notes, out, plain, show
 
 app = typer.Typer(help="Read and verify the audit log: who changed what.", no_args_is_help=True)
 _HEAD = ("NUMBER", "TIME", "ACTOR", "KEY", "ORGANISATION", "ACTION", "OBJECT", "OUTCOME", "CHANGES")
@@ -65,11 +64,13 @@ def list_events(  # noqa: PLR0913 - each is an option that people type
             events += page.events
             if len(events) >= limit:
                 break
-    if as_json:
-        for event in events[:limit]:
-            out.print(plain(json.dumps(_members(event))))
-        return
-    columns(map(_row, events[:limit]), head=_HEAD, without="There are no such events.")
+    show(
+        document(pb.ListAuditEventsResponse(events=events[:limit])),
+        map(_row, events[:limit]),
+        as_json=as_json,
+        head=_HEAD,
+        without="There are no such events.",
+    )
 
 
 @app.command("verify")
@@ -140,39 +141,6 @@ def _changes(event: pb.AuditEvent) -> Iterator[str]:
             yield f"{change.name}={before}{change.after or '-'}"
     if len(event.changes) > _MAX_SHOWN:
         yield f"and {len(event.changes) - _MAX_SHOWN} more"
-
-
-def _members(event: pb.AuditEvent) -> dict[str, Any]:
-    actor = event.actor
-    return {
-        "number": event.number,
-        "time": _time(event),
-        "organization": event.organization,
-        "actor": {
-            "subject": actor.subject,
-            "organization": actor.organization,
-            "scopes": list(actor.scopes),
-            "client_user": actor.client_user,
-            "key_id": actor.key_id,
-        },
-        "action": event.action,
-        "object_type": event.object_type,
-        "object_id": event.object_id,
-        "outcome": _outcome(event),
-        "changes": [
-            {
-                "name": each.name,
-                "before": each.before if each.HasField("before") else None,
-                "after": each.after if each.HasField("after") else None,
-            }
-            for each in event.changes
-        ],
-        "before_digest": event.before_digest,
-        "after_digest": event.after_digest,
-        "request_id": event.request_id,
-        "trace_id": event.trace_id,
-        "digest": event.digest,
-    }
 
 
 def _time(event: pb.AuditEvent) -> str:

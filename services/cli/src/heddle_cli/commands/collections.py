@@ -8,22 +8,31 @@ from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from heddle_runtime.settings.addresses import KNOWLEDGE
 
 from heddle_cli.connections import connected
-from heddle_cli.options import KnowledgeAddress
-from heddle_cli.pages import items
-from heddle_cli.terminal import columns, counted, out
+from heddle_cli.options import AsJson, KnowledgeAddress
+from heddle_cli.pages import whole
+from heddle_cli.terminal import counted, out, show
 
 app = typer.Typer(help="List and delete knowledge collections.", no_args_is_help=True)
 _DELETING = 60.0
+_MEMBERS = (
+    *("id", "name", "title", "backend", "document_count"),
+    *("organization", "owner", "language", "embedding_model"),
+)
 
 
 @app.command("list")
-def list_collections(*, knowledge_address: KnowledgeAddress = KNOWLEDGE) -> None:
+def list_collections(
+    *, as_json: AsJson = False, knowledge_address: KnowledgeAddress = KNOWLEDGE
+) -> None:
     """List the collections: name, backend, number of documents, title."""
     with connected(knowledge_address, KnowledgeServiceStub) as connection:
         request = knowledge_pb2.ListCollectionsRequest()
-        collections = items(connection.stub.ListCollections, request, "collections")
-    columns(
+        collections = whole(connection.stub.ListCollections, request).collections
+    members = [{name: getattr(each, name) for name in _MEMBERS} for each in collections]
+    show(
+        {"collections": members},
         ((c.name, c.backend, _size(c), c.title) for c in collections),
+        as_json=as_json,
         without="There are no collections. `heddle ingest` creates one.",
     )
 

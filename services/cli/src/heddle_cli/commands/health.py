@@ -20,6 +20,7 @@ from heddle_runtime.settings.service_address import Location
 from heddle_cli.connections import connected, replicas
 from heddle_cli.failures import sentence
 from heddle_cli.options import (
+    AsJson,
     AssistantsAddress,
     ConnectorAddress,
     KnowledgeAddress,
@@ -27,9 +28,10 @@ from heddle_cli.options import (
     OrchestratorAddress,
     ToolsAddress,
 )
-from heddle_cli.terminal import columns
+from heddle_cli.terminal import show
 
 _TIMEOUT = 5.0
+_MEMBERS = ("service", "name", "ready", "summary", "problem")
 Row = tuple[str, str, str, str, str]
 
 
@@ -41,6 +43,7 @@ def health(
     connector_address: ConnectorAddress = CONNECTOR,
     assistants_address: AssistantsAddress = ASSISTANTS,
     migration_address: MigrationAddress = MIGRATION,
+    as_json: AsJson = False,
 ) -> None:
     """List what the services need: service, component, state, summary, problem.
 
@@ -55,7 +58,9 @@ def health(
         **({"migration": migration_address} if "migration" in optional_service_names() else {}),
     }
     rows = [row for name, address in addresses.items() for row in _rows(name, address)]
-    columns(rows)
+    members = [dict(zip(_MEMBERS, row, strict=True)) for row in rows]
+    components = [{**each, "ready": each["ready"] == "ready"} for each in members]
+    show({"components": components}, rows, as_json=as_json)
     if any(state == "not ready" for _, _, state, *_ in rows):
         raise typer.Exit(1)
 

@@ -1,7 +1,6 @@
 """`heddle keys`."""
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -12,9 +11,9 @@ from heddle.account.v1.account_pb2_grpc import AccountServiceStub
 from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import Connection, connected
-from heddle_cli.options import AssistantsAddress
-from heddle_cli.pages import items
-from heddle_cli.terminal import columns, notes, out, plain
+from heddle_cli.options import AsJson, AssistantsAddress
+from heddle_cli.pages import document, whole
+from heddle_cli.terminal import notes, plain, show
 
 app = typer.Typer(help="Create, list and revoke API keys.", no_args_is_help=True)
 _DAY = 24 * 60 * 60
@@ -22,7 +21,7 @@ _MAX_DAYS = 36_500
 
 
 @app.command("create")
-def create_key(
+def create_key(  # noqa: PLR0913 - each is an option that people type
     *,
     name: Annotated[str, typer.Option(help="The purpose of the key.")],
     organization: Annotated[str, typer.Option(help="The organisation of the key.")],
@@ -45,6 +44,7 @@ def create_key(
             min=0.001, max=_MAX_DAYS, help="Days after which it expires. Never by default."
         ),
     ] = None,
+    as_json: AsJson = False,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Create a key and print it, this once. Standard output has nothing else.
@@ -62,7 +62,7 @@ def create_key(
     )
     with connected(assistants_address, AccountServiceStub) as connection:
         created = create(connection, key)
-    out.print(created.secret)
+    show(document(created), [(created.secret,)], as_json=as_json)
     text = f"{created.key.id}: created. Store the key: it cannot be shown again."
     notes.print(plain(text), style="dim")
 
@@ -79,22 +79,25 @@ def list_keys(
             "new one; revoke the others before you remove the former pepper.",
         ),
     ] = False,
+    as_json: AsJson = False,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """List the keys, newest first: id, organisation, user, rights, state, name."""
     with connected(assistants_address, AccountServiceStub) as connection:
-        keys = list(listed(connection, organization))
+        response = listed(connection, organization)
     without = "There are no keys. `heddle keys create` makes one."
     if former_pepper:
-        keys = [key for key in keys if key.former_pepper and is_usable(key)]
+        waiting = [key for key in response.keys if key.former_pepper and is_usable(key)]
+        response = pb.ListKeysResponse(keys=waiting)
         without = "No key needs a former pepper."
-    columns(map(_row, keys), without=without)
+    show(document(response), map(_row, response.keys), as_json=as_json, without=without)
 
 
 @app.command("revoke")
 def revoke_key(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="The key's id.")],
     *,
+    as_json: AsJson = False,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Revoke a key. It is rejected everywhere within two seconds."""
@@ -103,7 +106,7 @@ def revoke_key(
     request = pb.RevokeKeyRequest(id=rest.partition("_")[0] if beginning == "hk" else identifier)
     with connected(assistants_address, AccountServiceStub) as connection:
         key = connection.stub.RevokeKey(request).key
-    out.print(plain(f"{key.id}: revoked"))
+    show(document(key), [(f"{key.id}: revoked",)], as_json=as_json)
 
 
 def create(connection: Connection[AccountServiceStub], key: pb.Key) -> pb.CreateKeyResponse:
@@ -112,11 +115,11 @@ def create(connection: Connection[AccountServiceStub], key: pb.Key) -> pb.Create
     return connection.stub.CreateKey(request)
 
 
-def listed(connection: Connection[AccountServiceStub], organization: str) -> Iterator[pb.Key]:
-    """Yield all keys, or those of one organisation."""
-    yield from items(
-        connection.stub.ListKeys, pb.ListKeysRequest(organization=organization), "keys"
-    )
+def listed(connection: Connection[AccountServiceStub], organization: str) -> pb.ListKeysResponse:
+    """Return all keys, or those of one organisation."""
+    request = pb.ListKeysRequest(organization=organization)
+    response: pb.ListKeysResponse = whole(connection.stub.ListKeys, request)
+    return response
 
 
 def _row(key: pb.Key) -> tuple[str, ...]:

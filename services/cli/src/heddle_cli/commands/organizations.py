@@ -13,26 +13,32 @@ from heddle_runtime.settings.addresses import ASSISTANTS, CONNECTOR, KNOWLEDGE, 
 from heddle_cli.commands.people import erase_organization
 from heddle_cli.connections import Connection, connected
 from heddle_cli.options import (
+    AsJson,
     AssistantsAddress,
     ConnectorAddress,
     KnowledgeAddress,
     ToolsAddress,
 )
-from heddle_cli.pages import items
-from heddle_cli.terminal import columns, notes, out, plain
+from heddle_cli.pages import document, whole
+from heddle_cli.terminal import notes, out, plain, show
 
 app = typer.Typer(help="List, show, change and delete organisations.", no_args_is_help=True)
 Slug = Annotated[str, typer.Argument(help="The organisation's short name.")]
 
 
 @app.command("list")
-def list_organizations(*, assistants_address: AssistantsAddress = ASSISTANTS) -> None:
+def list_organizations(
+    *, as_json: AsJson = False, assistants_address: AssistantsAddress = ASSISTANTS
+) -> None:
     """List the organisations: short name, whether it is the system organisation, name."""
     with connected(assistants_address, AccountServiceStub) as connection:
         request = pb.ListOrganizationsRequest()
-        organizations = items(connection.stub.ListOrganizations, request, "organizations")
-    columns(
-        ((item.slug, "system" if item.system else "-", item.name) for item in organizations),
+        response = whole(connection.stub.ListOrganizations, request)
+    listed = response.organizations
+    show(
+        document(response),
+        ((item.slug, "system" if item.system else "-", item.name) for item in listed),
+        as_json=as_json,
         without="There are no organisations. `heddle organizations set` creates one.",
     )
 

@@ -1,6 +1,5 @@
 """`heddle people`."""
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
@@ -20,7 +19,7 @@ from heddle_cli.options import (
     KnowledgeAddress,
     ToolsAddress,
 )
-from heddle_cli.terminal import columns, counted, notes, out, plain
+from heddle_cli.terminal import counted, notes, out, plain, show
 
 app = typer.Typer(
     help="List, export and erase what Heddle stores of a person.", no_args_is_help=True
@@ -31,6 +30,7 @@ Email = Annotated[str, typer.Argument(help="The person's e-mail address.")]
 Organization = Annotated[str, typer.Option(help="The person's organisation.")]
 Services = dict[str, Connection[PersonServiceStub]]
 Row = tuple[str, pb.Place]
+Request = pb.ListPersonalDataRequest | pb.ErasePersonalDataRequest
 
 
 @app.command("list")
@@ -49,7 +49,7 @@ def list_data(
     with _services(
         knowledge_address, connector_address, tools_address, assistants_address
     ) as services:
-        _print([*_listed(services, request)], as_json=as_json)
+        _print(request, [*_listed(services, request)], as_json=as_json)
 
 
 @app.command()
@@ -120,7 +120,7 @@ def erase(  # noqa: PLR0913 - as above
         rows = _erased(services, request)
         listing = pb.ListPersonalDataRequest(email=email, organization=organization)
         left = [each for each in _listed(services, listing) if each[1].count]
-    _print(rows, as_json=as_json)
+    _print(request, rows, as_json=as_json)
     if left:
         places = ", ".join(f"{place.name} {place.count}" for _, place in left)
         notes.print(plain(f"Left: {places}. Run the command again."), style="red")
@@ -131,7 +131,7 @@ def erase_organization(slug: str, *addresses: str) -> None:
     """Erase an organisation in the services at some addresses, and print what each place had."""
     request = pb.ErasePersonalDataRequest(organization=slug, shared_things=pb.SHARED_THINGS_DELETE)
     with _services(*addresses) as services:
-        _print(_erased(services, request), as_json=False)
+        _print(request, _erased(services, request), as_json=False)
 
 
 @contextmanager
@@ -160,21 +160,23 @@ def _listed(services: Services, request: pb.ListPersonalDataRequest) -> Iterator
         yield from ((name, each) for each in response.places)
 
 
-def _print(rows: list[Row], *, as_json: bool) -> None:
-    if as_json:
-        for service, each in rows:
-            members = {
-                "service": service,
-                "place": each.name,
-                "count": each.count,
-                "treatment": TREATMENTS[each.treatment],
-            }
-            out.print(plain(json.dumps(members)))
-        return
-    texts = (
-        (service, each.name, str(each.count), TREATMENTS[each.treatment]) for service, each in rows
-    )
-    columns(texts, head=_HEAD)
+def _print(request: Request, rows: list[Row], *, as_json: bool) -> None:
+    places = [
+        {
+            "service": service,
+            "place": each.name,
+            "count": each.count,
+            "treatment": TREATMENTS[each.treatment],
+        }
+        for service, each in rows
+    ]
+    document = {
+        "email": request.email,
+        "organization": request.organization,
+        "places": places,
+    }
+    texts = (tuple(map(str, each.values())) for each in places)
+    show(document, texts, as_json=as_json, head=_HEAD)
 
 
 def _inside(folder: Path, path: str) -> Path:

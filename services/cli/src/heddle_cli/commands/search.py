@@ -1,7 +1,7 @@
 """`heddle search`."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
@@ -10,8 +10,8 @@ from heddle_runtime.errors import from_status
 from heddle_runtime.settings.addresses import KNOWLEDGE
 
 from heddle_cli.connections import connected
-from heddle_cli.options import CollectionName, KnowledgeAddress
-from heddle_cli.terminal import notes, out, plain
+from heddle_cli.options import AsJson, CollectionName, KnowledgeAddress
+from heddle_cli.terminal import notes, out, plain, show
 
 _TIMEOUT = 30.0
 
@@ -58,6 +58,7 @@ def search(
             help="What reorders the best passages: model is the service's reranking model."
         ),
     ] = Reranking.NONE,
+    as_json: AsJson = False,
     knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Show the passages of a collection that match a question best."""
@@ -74,6 +75,10 @@ def search(
         raise from_status(result.error)
     for field in result.ignored_fields:
         notes.print(f"The server of the collection ignores the option --{field}.", style="yellow")
+    if as_json:
+        passages = [_members(each) for each in result.passages]
+        show({"search_query": [question], "data": passages}, (), as_json=True)
+        return
     if not result.passages:
         notes.print("No passage matches.", style="dim")
     for number, passage in enumerate(result.passages, start=1):
@@ -81,6 +86,22 @@ def search(
         for line in plain(passage.text).strip().splitlines():
             out.print(f"   {line}".rstrip())
         out.print()
+
+
+def _members(passage: knowledge_pb2.Passage) -> dict[str, Any]:
+    return {
+        "file_id": passage.document_id,
+        "filename": passage.document,
+        "score": passage.similarity,
+        "attributes": dict(passage.metadata),
+        "content": [{"type": "text", "text": passage.text}],
+        "explanation": {
+            "passage_id": passage.id,
+            "document_id": passage.document_id,
+            "page": passage.page or None,
+            "headings": list(passage.headings),
+        },
+    }
 
 
 def _place(passage: knowledge_pb2.Passage) -> str:

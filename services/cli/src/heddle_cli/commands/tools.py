@@ -12,27 +12,30 @@ from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.settings.addresses import TOOLS
 
 from heddle_cli.connections import connected
-from heddle_cli.options import ToolsAddress
-from heddle_cli.pages import pages
-from heddle_cli.terminal import columns, notes, out, plain
+from heddle_cli.options import AsJson, ToolsAddress
+from heddle_cli.pages import whole
+from heddle_cli.terminal import columns, notes, out, plain, show
 
 app = typer.Typer(help="List tools and validate their configurations.", no_args_is_help=True)
 
+_MEMBERS = ("name", "category", "origin", "isolation", "description")
+
 
 @app.command("list")
-def list_tools(*, tools_address: ToolsAddress = TOOLS) -> None:
+def list_tools(*, as_json: AsJson = False, tools_address: ToolsAddress = TOOLS) -> None:
     """List the tools: name, category, origin, where it runs, description; then the problems."""
     with connected(tools_address, ToolServiceStub) as connection:
-        responses = list(pages(connection.stub.ListTools, tool_pb2.ListToolsRequest()))
-    columns(
+        response = whole(connection.stub.ListTools, tool_pb2.ListToolsRequest())
+    rows = [
         (
             *(tool.name, tool.category, tool.origin, _place(tool.isolation)),
             tool.description or tool.title,
         )
-        for page in responses
-        for tool in page.tools
-    )
-    for problem in (problem for page in responses for problem in page.problems):
+        for tool in response.tools
+    ]
+    members = [dict(zip(_MEMBERS, row, strict=True)) for row in rows]
+    show({"tools": members}, rows, as_json=as_json)
+    for problem in response.problems:
         notes.print(plain(f"skipped {problem.origin}: {problem.message}"), style="yellow")
 
 

@@ -9,9 +9,9 @@ from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
 from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import Connection, connected
-from heddle_cli.options import AssistantsAddress
-from heddle_cli.pages import items
-from heddle_cli.terminal import columns, out, plain
+from heddle_cli.options import AsJson, AssistantsAddress
+from heddle_cli.pages import document, whole
+from heddle_cli.terminal import out, plain, show
 
 _HEAD = (
     *("ASSISTANT", "ORGANISATION", "MODEL", "REQUESTS", "UNKNOWN"),
@@ -27,6 +27,7 @@ def usage(
     reset: Annotated[
         bool, typer.Option("--reset", help="Set the counters of the assistant to zero.")
     ] = False,
+    as_json: AsJson = False,
     assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Show the usage of assistants by model: requests, tokens, US dollars.
@@ -40,25 +41,32 @@ def usage(
         if reset:
             request = pb.ResetUsageRequest(id=assistant)
             connection.stub.ResetUsage(request)
-            out.print(plain(f"{assistant}: begun anew"))
-            return
-        usage = list(listed(connection, organization, assistant))
-    rows = (row for each in usage for row in _rows(each))
-    columns(rows, head=_HEAD, without="Nothing was consumed yet.")
+            if not as_json:
+                out.print(plain(f"{assistant}: begun anew"))
+                return
+        response = listed(connection, organization, assistant)
+    rows = (row for each in response.assistants for row in _rows(each))
+    show(
+        document(response),
+        rows,
+        as_json=as_json,
+        head=_HEAD,
+        without="Nothing was consumed yet.",
+    )
 
 
 def listed(
     connection: Connection[UsageServiceStub], organization: str, assistant: str
-) -> Iterator[pb.AssistantUsage]:
-    """Yield the usage of one assistant, of all, or of those of an organisation."""
+) -> pb.ListUsageResponse:
+    """Return the usage of one assistant, of all, or of those of an organisation."""
     if assistant:
         one = connection.stub.GetUsage(pb.GetUsageRequest(id=assistant)).usage
-        if organization in ("", one.organization):
-            yield one
-        return
-    yield from items(
-        connection.stub.ListUsage, pb.ListUsageRequest(organization=organization), "assistants"
+        shown = [one] if organization in ("", one.organization) else []
+        return pb.ListUsageResponse(assistants=shown)
+    response: pb.ListUsageResponse = whole(
+        connection.stub.ListUsage, pb.ListUsageRequest(organization=organization)
     )
+    return response
 
 
 def _rows(usage: pb.AssistantUsage) -> Iterator[tuple[str, ...]]:
