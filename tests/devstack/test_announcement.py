@@ -70,9 +70,8 @@ def test_it_says_who_may_sign_in(gateway: dict[str, Any], sign_in: str) -> None:
     ("connectors", "models"),
     [
         (None, "The providers have not answered yet."),
-        ((), "No model is connected, so assistants cannot answer."),
-        (("bypass",), "No model is connected, so assistants cannot answer."),
-        (("bypass", "local"), "No model is connected: assistants answer with a small demonstr"),
+        ((), "No model is connected: assistants quote what they find in documents."),
+        (("bypass", "default", "local"), "No model is connected: assistants quote what they"),
         (("bypass", "local", "ollama", "openai"), "Connected: ollama, openai."),
     ],
 )

@@ -84,7 +84,7 @@ async def services(
             addresses = {
                 name: getattr(heddle.stack, name)
                 for name in heddle.stack.__slots__
-                if name not in ("gateway", "optional")
+                if name not in ("gateway", "optional", "to_connector")
             }
             addresses |= heddle.stack.optional
             by_address = {each.address: each for each in several}

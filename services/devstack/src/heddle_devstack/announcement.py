@@ -14,9 +14,8 @@ from heddle_runtime.identity.service_credentials import ServiceCredentials
 _WIDTH = 88
 _LABEL_WIDTH = 11
 _LIST_SECONDS = 2.0
-_EMBEDDED = "local"
-_WITHOUT_MODEL = "bypass"
-"""The connector for debugging, which prints requests."""
+_WITHOUT_PROVIDER = ("bypass", "default", "local")
+"""The connectors for debugging, for the model of another connector, and for demonstrations."""
 
 
 def announcement(
@@ -87,16 +86,11 @@ def _sign_in(gateway: GatewaySettings) -> str:
 def _models(connectors: Sequence[str] | None) -> str:
     if connectors is None:
         return "The providers have not answered yet."
-    if providers := [each for each in connectors if each not in (_EMBEDDED, _WITHOUT_MODEL)]:
+    if providers := [each for each in connectors if each not in _WITHOUT_PROVIDER]:
         return f"Connected: {', '.join(providers)}."
-    if _EMBEDDED in connectors:
-        return (
-            "No model is connected: assistants answer with a small demonstration model, which is "
-            "often wrong. docs/guides/providers.md says how to connect another one."
-        )
     return (
-        "No model is connected, so assistants cannot answer. docs/guides/providers.md says how to "
-        "connect one."
+        "No model is connected: assistants quote what they find in documents. Connect a model in "
+        "the studio, or as docs/guides/providers.md says."
     )
 
 
