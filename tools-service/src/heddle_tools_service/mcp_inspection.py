@@ -24,8 +24,8 @@ from heddle_tools_service.tools.mcp_options import McpConfig
 
 MCP = "mcp"
 """The tool that calls these servers."""
-_SECONDS = 200 / 9
-"""The most time for a server, which gets nine tenths of it: 20 seconds."""
+_SECONDS = 20.0
+"""The most time for a server."""
 _REQUEST = Noun("", "a field of the request", "request")
 
 
@@ -56,7 +56,7 @@ class McpInspection:
         config = _config(request, pins)
         servers = self._servers(Assistant(organization=request.organization))
         try:
-            server = config.server(min(remaining, _SECONDS))
+            server = config.server(remaining, _SECONDS)
             tools = await servers.use(server, lambda session: session.tools())
         except ToolError as error:
             raise failure(MCP, error) from error

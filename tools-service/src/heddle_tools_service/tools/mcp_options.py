@@ -1,5 +1,6 @@
 """The options that the author of an assistant sets for an MCP server."""
 
+import math
 import re
 from typing import Self
 
@@ -68,6 +69,7 @@ class McpConfig(ToolConfig):
                 raise ValueError(message)
         return self
 
-    def server(self, seconds: float) -> RemoteServer:
-        """Return the server, used for at most `seconds`."""
-        return RemoteServer(self.url, self.command, self.credential, seconds * _OF_TIME)
+    def server(self, seconds: float, limit: float = math.inf) -> RemoteServer:
+        """Return the server for a call with `seconds` left, used for at most `limit` seconds."""
+        timeout = min(seconds * _OF_TIME, limit)
+        return RemoteServer(self.url, self.command, self.credential, timeout)
