@@ -13,7 +13,7 @@ from heddle_knowledge.files.locks import exclusive, exclusive_if_free
 _ID = 32
 
 
-class FileLocks(Locks):
+class TableFileLocks(Locks):
     """Locks between the processes of one machine. What is committed is flushed."""
 
     excludes_all = True

@@ -18,7 +18,7 @@ from lancedb.db import AsyncConnection
 from lancedb.index import BTree, LabelList
 from lancedb.table import AsyncTable
 
-from heddle_knowledge.engines.file_locks import FileLocks
+from heddle_knowledge.engines.file_locks import TableFileLocks
 from heddle_knowledge.engines.interface import KEY, Layout
 from heddle_knowledge.engines.lance_full_text import words_index
 from heddle_knowledge.engines.lance_table import LanceTable
@@ -52,7 +52,7 @@ async def open_folder(folder: Path) -> AsyncGenerator["LanceEngine"]:
             "permissions."
         ) from error
     # The URI is absolute, for LanceDB takes some relative ones for addresses of its cloud.
-    async with _connected(str(folder), {}, FileLocks(folder, locks)) as engine:
+    async with _connected(str(folder), {}, TableFileLocks(folder, locks)) as engine:
         yield engine
 
 
