@@ -73,12 +73,8 @@ class Bench:
 
     async def organization(self, slug: str, **settings: Any) -> None:
         """Make an organisation, or replace its settings."""
-        found = ""
-        if slug == "uni":
-            request = pb.GetOrganizationRequest(slug=slug)
-            found = (await self.operator("GetOrganization", request)).etag
         organization = pb.Organization(slug=slug, settings_json=json.dumps(settings))
-        put = pb.PutOrganizationRequest(organization=organization, etag=found)
+        put = pb.PutOrganizationRequest(organization=organization)
         await self.operator("PutOrganization", put)
 
     async def user(

@@ -68,6 +68,7 @@ async def test_settings_change_only_from_the_version_that_was_read(shelf: Librar
     assert changed.status_code == 200, changed.text
     assert changed.json()["settings"]["output_hosts"] == "example.org"
     assert (await head.put(UNI, json={"settings": {}}, headers=etag)).status_code == 409
+    assert (await head.put(UNI, json=(await head.get(UNI)).json())).status_code == 200
     renamed = await head.put(UNI, json={"name": "University"})
     assert renamed.json()["name"] == "University"
     assert renamed.json()["settings"] == settings

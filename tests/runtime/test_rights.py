@@ -28,7 +28,11 @@ CALLERS: dict[Role, Identity] = {
 }
 WITHOUT = {
     **dict.fromkeys(
-        ("Account.PutOrganization", "Account.PutUser", "Account.DeleteUser", "Usage.ResetUsage"),
+        ("Account.PutOrganization", "Account.PutUser", "Account.DeleteUser"),
+        "the service asks for an administrator of the organisation that the call names",
+    ),
+    **dict.fromkeys(
+        ("Usage.PutPrices", "Usage.ResetUsage"),
         "the service asks for an administrator of the organisation that the call names",
     ),
     **dict.fromkeys(

@@ -75,16 +75,22 @@ class Accounts:
         return response
 
     async def put(
-        self, slug: str, settings: str = "", etag: str = "", identity: Identity = ADMIN
+        self,
+        slug: str,
+        settings: str = "",
+        etag: str = "",
+        identity: Identity = ADMIN,
+        *,
+        only_new: bool = False,
     ) -> Any:
         """Make or change an organisation."""
         organization = pb.Organization(slug=slug, settings_json=settings)
-        request = pb.PutOrganizationRequest(organization=organization, etag=etag)
+        request = pb.PutOrganizationRequest(organization=organization, etag=etag, only_new=only_new)
         return await self.call("PutOrganization", request, identity)
 
     async def replace(self, slug: str, settings: str, identity: Identity = ADMIN) -> Any:
         """Change an organisation, whatever it was."""
-        return await self.put(slug, settings, (await self.organization(slug)).etag, identity)
+        return await self.put(slug, settings, identity=identity)
 
     async def settings(self, **whose: Any) -> pb.ResolveSettingsResponse:
         """Return what an owner's organisation, or an organisation, has set up."""

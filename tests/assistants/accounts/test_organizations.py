@@ -91,8 +91,7 @@ async def test_what_is_shown_can_be_put_back_without_a_loss(accounts: Accounts) 
 async def test_a_name_alone_leaves_the_settings_as_they_are(accounts: Accounts) -> None:
     await accounts.replace("uni", json.dumps(SETTINGS))
     given = pb.Organization(slug="uni", name="The University")
-    etag = (await accounts.organization("uni")).etag
-    request = pb.PutOrganizationRequest(organization=given, etag=etag)
+    request = pb.PutOrganizationRequest(organization=given)
     assert (await accounts.call("PutOrganization", request)).organization.name == "The University"
     assert (await accounts.settings(organization="uni")).knowledge.token == "kb-secret"
 
@@ -273,7 +272,7 @@ async def test_an_organisation_is_made_once_and_changed_by_who_read_it(
     accounts: Accounts, slug: str, etag: str, error: type[HeddleError]
 ) -> None:
     with pytest.raises(error):
-        await accounts.put(slug, "{}", etag)
+        await accounts.put(slug, "{}", etag, only_new=not etag)
 
 
 async def test_of_two_edits_at_once_one_is_told_of_the_other(accounts: Accounts) -> None:
@@ -287,7 +286,9 @@ async def test_of_two_edits_at_once_one_is_told_of_the_other(accounts: Accounts)
 
 
 async def test_of_two_makers_at_once_one_makes_it(accounts: Accounts) -> None:
-    done = await asyncio.gather(*(accounts.put("new") for _ in range(4)), return_exceptions=True)
+    done = await asyncio.gather(
+        *(accounts.put("new", only_new=True) for _ in range(4)), return_exceptions=True
+    )
     kinds = sorted(type(one).__name__ for one in done)
     assert kinds == [*["AlreadyExistsError"] * 3, "PutOrganizationResponse"]
 

@@ -326,6 +326,8 @@ RPCS: dict[str, Rpc] = {
     "Usage.ListUsage": Rpc(LIST_OWN, lambda it: {"organization": "uni"} if it.assistant else {}),
     "Usage.SummarizeUsage": Rpc(ALL, _id("assistant", "assistant_id")),
     "Usage.ListPrices": Rpc(NOT_FOUND, lambda _: {"organization": "uni"}),
+    "Usage.PutPrices": Rpc(NOT_FOUND, lambda _: {"organization": "uni"}),
+    "Usage.SetQuota": Rpc(CHANGE, _id("assistant")),
     "Usage.ResetUsage": Rpc(NOT_FOUND, _id("assistant")),
     # Audit log
     "Audit.ListAuditEvents": Rpc(

@@ -37,6 +37,7 @@ from heddle_assistants.accounts.bootstrap import (
     encryption_keys,
 )
 from heddle_assistants.accounts.model_prices import prices_of_file
+from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.assistants.servicer import AssistantServicer
 from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.audit.servicer import AuditServicer
@@ -246,6 +247,8 @@ async def app(
                     Reports(database, audit, catalog, rows, price_lookup),
                     price_lookup,
                     daily_usage,
+                    Organizations(database, audit, keys),
+                    writer,
                 ),
             ),
             bind(

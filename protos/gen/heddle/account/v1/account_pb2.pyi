@@ -522,21 +522,25 @@ class PutOrganizationRequest(_message.Message):
 
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    ONLY_NEW_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """The `etag` of what the caller read. If empty, the organisation must be new."""
+    """The `etag` of what the caller read. If empty, any version is replaced."""
+    only_new: _builtins.bool
+    """Fails if the organisation exists."""
     @_builtins.property
     def organization(self) -> Global___Organization:
-        """The new organisation."""
+        """The organisation as it shall be, with its slug."""
 
     def __init__(
         self,
         *,
         organization: Global___Organization | None = ...,
         etag: _builtins.str = ...,
+        only_new: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "organization", b"organization"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "only_new", b"only_new", "organization", b"organization"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

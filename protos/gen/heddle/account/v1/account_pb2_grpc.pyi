@@ -58,9 +58,8 @@ class AccountServiceStub:
     """Creates or changes an organisation. An empty name or empty settings keep the current ones;
     other settings replace all current settings. `"********"` keeps the current secret.
 
-    Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
-    `CONFLICT` if it changed since the caller read it. The address of a
-    server must be an `http` or `https` address without credentials, query and fragment; otherwise
+    Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the organisation changed since,
+    and with `ALREADY_EXISTS` if `only_new` is set and it exists. The address of a server must be an `http` or `https` address without credentials, query and fragment; otherwise
     the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
     that the operator has not allowed (operators may use any), or if an unchanged secret would be
     sent to a different server.
@@ -182,9 +181,8 @@ class AccountServiceAsyncStub(AccountServiceStub):
     """Creates or changes an organisation. An empty name or empty settings keep the current ones;
     other settings replace all current settings. `"********"` keeps the current secret.
 
-    Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
-    `CONFLICT` if it changed since the caller read it. The address of a
-    server must be an `http` or `https` address without credentials, query and fragment; otherwise
+    Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the organisation changed since,
+    and with `ALREADY_EXISTS` if `only_new` is set and it exists. The address of a server must be an `http` or `https` address without credentials, query and fragment; otherwise
     the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
     that the operator has not allowed (operators may use any), or if an unchanged secret would be
     sent to a different server.
@@ -345,9 +343,8 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         """Creates or changes an organisation. An empty name or empty settings keep the current ones;
         other settings replace all current settings. `"********"` keeps the current secret.
 
-        Fails with `ALREADY_EXISTS` if a new organisation exists already, and with `ABORTED` and reason
-        `CONFLICT` if it changed since the caller read it. The address of a
-        server must be an `http` or `https` address without credentials, query and fragment; otherwise
+        Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the organisation changed since,
+        and with `ALREADY_EXISTS` if `only_new` is set and it exists. The address of a server must be an `http` or `https` address without credentials, query and fragment; otherwise
         the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
         that the operator has not allowed (operators may use any), or if an unchanged secret would be
         sent to a different server.

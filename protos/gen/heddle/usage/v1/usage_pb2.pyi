@@ -476,6 +476,175 @@ class ListPricesResponse(_message.Message):
 Global___ListPricesResponse: _TypeAlias = ListPricesResponse  # noqa: Y015
 
 @_typing.final
+class NewPrice(_message.Message):
+    """A price that an organisation sets."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INPUT_MICROS_FIELD_NUMBER: _builtins.int
+    CACHED_INPUT_MICROS_FIELD_NUMBER: _builtins.int
+    OUTPUT_MICROS_FIELD_NUMBER: _builtins.int
+    input_micros: _builtins.int
+    """For prompts."""
+    cached_input_micros: _builtins.int
+    """For prompt tokens from the provider's cache. By default that of other prompt tokens."""
+    output_micros: _builtins.int
+    """For answers."""
+    def __init__(
+        self,
+        *,
+        input_micros: _builtins.int = ...,
+        cached_input_micros: _builtins.int | None = ...,
+        output_micros: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cached_input_micros", b"_cached_input_micros", "cached_input_micros", b"cached_input_micros"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cached_input_micros", b"_cached_input_micros", "cached_input_micros", b"cached_input_micros", "input_micros", b"input_micros", "output_micros", b"output_micros"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cached_input_micros: _TypeAlias = _typing.Literal["cached_input_micros"]  # noqa: Y015
+    _WhichOneofArgType__cached_input_micros: _TypeAlias = _typing.Literal["_cached_input_micros", b"_cached_input_micros"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cached_input_micros) -> _WhichOneofReturnType__cached_input_micros | None: ...
+
+Global___NewPrice: _TypeAlias = NewPrice  # noqa: Y015
+
+@_typing.final
+class PutPricesRequest(_message.Message):
+    """Request of `PutPrices`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class PricesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___NewPrice: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___NewPrice | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    PRICES_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The slug of the organisation."""
+    etag: _builtins.str
+    """The `etag` of the organisation that the caller read. If empty, any version is replaced."""
+    @_builtins.property
+    def prices(self) -> _containers.MessageMap[_builtins.str, Global___NewPrice]:
+        """The prices by `connector/model`. A name that ends in `*` stands for all that begin so."""
+
+    def __init__(
+        self,
+        *,
+        organization: _builtins.str = ...,
+        prices: _abc.Mapping[_builtins.str, Global___NewPrice] | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "organization", b"organization", "prices", b"prices"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutPricesRequest: _TypeAlias = PutPricesRequest  # noqa: Y015
+
+@_typing.final
+class PutPricesResponse(_message.Message):
+    """Response of `PutPrices`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRICES_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """As of `ListPrices`."""
+    @_builtins.property
+    def prices(self) -> _containers.RepeatedCompositeFieldContainer[Global___NamedPrice]:
+        """As of `ListPrices`."""
+
+    def __init__(
+        self,
+        *,
+        prices: _abc.Iterable[Global___NamedPrice] | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "prices", b"prices"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutPricesResponse: _TypeAlias = PutPricesResponse  # noqa: Y015
+
+@_typing.final
+class SetQuotaRequest(_message.Message):
+    """Request of `SetQuota`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    LIMIT_MICROS_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The identifier of an assistant."""
+    limit_micros: _builtins.int
+    """What the assistant may spend, in millionths of a US dollar. If not set, there is no limit."""
+    etag: _builtins.str
+    """The `etag` of the assistant that the caller read. If empty, any version is changed."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        limit_micros: _builtins.int | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_limit_micros", b"_limit_micros", "limit_micros", b"limit_micros"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit_micros", b"_limit_micros", "etag", b"etag", "id", b"id", "limit_micros", b"limit_micros"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__limit_micros: _TypeAlias = _typing.Literal["limit_micros"]  # noqa: Y015
+    _WhichOneofArgType__limit_micros: _TypeAlias = _typing.Literal["_limit_micros", b"_limit_micros"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__limit_micros) -> _WhichOneofReturnType__limit_micros | None: ...
+
+Global___SetQuotaRequest: _TypeAlias = SetQuotaRequest  # noqa: Y015
+
+@_typing.final
+class SetQuotaResponse(_message.Message):
+    """Response of `SetQuota`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def usage(self) -> Global___AssistantUsage:
+        """What the assistant consumed, with its quota."""
+
+    def __init__(
+        self,
+        *,
+        usage: Global___AssistantUsage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetQuotaResponse: _TypeAlias = SetQuotaResponse  # noqa: Y015
+
+@_typing.final
 class GetUsageRequest(_message.Message):
     """Request of `GetUsage`."""
 

@@ -64,6 +64,16 @@ class UsageServiceStub:
                 request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesRequest.SerializeToString,
                 response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesResponse.FromString,
                 _registered_method=True)
+        self.PutPrices = channel.unary_unary(
+                '/heddle.usage.v1.UsageService/PutPrices',
+                request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.PutPricesRequest.SerializeToString,
+                response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.PutPricesResponse.FromString,
+                _registered_method=True)
+        self.SetQuota = channel.unary_unary(
+                '/heddle.usage.v1.UsageService/SetQuota',
+                request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.SetQuotaRequest.SerializeToString,
+                response_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.SetQuotaResponse.FromString,
+                _registered_method=True)
         self.GetUsage = channel.unary_unary(
                 '/heddle.usage.v1.UsageService/GetUsage',
                 request_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.GetUsageRequest.SerializeToString,
@@ -143,6 +153,24 @@ class UsageServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PutPrices(self, request, context):
+        """Replaces the own prices of an organisation, which come before the operator's. Only for its
+        administrators. Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the organisation
+        changed since.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetQuota(self, request, context):
+        """Sets the limit of what an assistant may spend; what it spent so far counts. Those who may change
+        the assistant can set a limit where none is, and administrators change or remove one. Fails with
+        `ABORTED` and reason `CONFLICT` if `etag` is set and the assistant changed since.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetUsage(self, request, context):
         """Gets the usage of one assistant, which may be empty.
         """
@@ -198,6 +226,16 @@ def add_UsageServiceServicer_to_server(servicer, server):
                     servicer.ListPrices,
                     request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesRequest.FromString,
                     response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesResponse.SerializeToString,
+            ),
+            'PutPrices': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutPrices,
+                    request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.PutPricesRequest.FromString,
+                    response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.PutPricesResponse.SerializeToString,
+            ),
+            'SetQuota': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetQuota,
+                    request_deserializer=heddle_dot_usage_dot_v1_dot_usage__pb2.SetQuotaRequest.FromString,
+                    response_serializer=heddle_dot_usage_dot_v1_dot_usage__pb2.SetQuotaResponse.SerializeToString,
             ),
             'GetUsage': grpc.unary_unary_rpc_method_handler(
                     servicer.GetUsage,
@@ -338,6 +376,60 @@ class UsageService:
             '/heddle.usage.v1.UsageService/ListPrices',
             heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesRequest.SerializeToString,
             heddle_dot_usage_dot_v1_dot_usage__pb2.ListPricesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutPrices(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.usage.v1.UsageService/PutPrices',
+            heddle_dot_usage_dot_v1_dot_usage__pb2.PutPricesRequest.SerializeToString,
+            heddle_dot_usage_dot_v1_dot_usage__pb2.PutPricesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetQuota(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.usage.v1.UsageService/SetQuota',
+            heddle_dot_usage_dot_v1_dot_usage__pb2.SetQuotaRequest.SerializeToString,
+            heddle_dot_usage_dot_v1_dot_usage__pb2.SetQuotaResponse.FromString,
             options,
             channel_credentials,
             insecure,

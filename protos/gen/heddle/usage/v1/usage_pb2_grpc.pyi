@@ -71,6 +71,16 @@ class UsageServiceStub:
     """Lists the prices that count for the assistants of an organisation, ordered by name. Only for its
     administrators.
     """
+    PutPrices: _grpc.UnaryUnaryMultiCallable[_usage_pb2.PutPricesRequest, _usage_pb2.PutPricesResponse]
+    """Replaces the own prices of an organisation, which come before the operator's. Only for its
+    administrators. Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the organisation
+    changed since.
+    """
+    SetQuota: _grpc.UnaryUnaryMultiCallable[_usage_pb2.SetQuotaRequest, _usage_pb2.SetQuotaResponse]
+    """Sets the limit of what an assistant may spend; what it spent so far counts. Those who may change
+    the assistant can set a limit where none is, and administrators change or remove one. Fails with
+    `ABORTED` and reason `CONFLICT` if `etag` is set and the assistant changed since.
+    """
     GetUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.GetUsageRequest, _usage_pb2.GetUsageResponse]
     """Gets the usage of one assistant, which may be empty."""
     ListUsage: _grpc.UnaryUnaryMultiCallable[_usage_pb2.ListUsageRequest, _usage_pb2.ListUsageResponse]
@@ -130,6 +140,16 @@ class UsageServiceAsyncStub(UsageServiceStub):
     ListPrices: _aio.UnaryUnaryMultiCallable[_usage_pb2.ListPricesRequest, _usage_pb2.ListPricesResponse]  # type: ignore[assignment]
     """Lists the prices that count for the assistants of an organisation, ordered by name. Only for its
     administrators.
+    """
+    PutPrices: _aio.UnaryUnaryMultiCallable[_usage_pb2.PutPricesRequest, _usage_pb2.PutPricesResponse]  # type: ignore[assignment]
+    """Replaces the own prices of an organisation, which come before the operator's. Only for its
+    administrators. Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the organisation
+    changed since.
+    """
+    SetQuota: _aio.UnaryUnaryMultiCallable[_usage_pb2.SetQuotaRequest, _usage_pb2.SetQuotaResponse]  # type: ignore[assignment]
+    """Sets the limit of what an assistant may spend; what it spent so far counts. Those who may change
+    the assistant can set a limit where none is, and administrators change or remove one. Fails with
+    `ABORTED` and reason `CONFLICT` if `etag` is set and the assistant changed since.
     """
     GetUsage: _aio.UnaryUnaryMultiCallable[_usage_pb2.GetUsageRequest, _usage_pb2.GetUsageResponse]  # type: ignore[assignment]
     """Gets the usage of one assistant, which may be empty."""
@@ -211,6 +231,28 @@ class UsageServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_usage_pb2.ListPricesResponse, _abc.Awaitable[_usage_pb2.ListPricesResponse]]:
         """Lists the prices that count for the assistants of an organisation, ordered by name. Only for its
         administrators.
+        """
+
+    @_abc_1.abstractmethod
+    def PutPrices(
+        self,
+        request: _usage_pb2.PutPricesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_usage_pb2.PutPricesResponse, _abc.Awaitable[_usage_pb2.PutPricesResponse]]:
+        """Replaces the own prices of an organisation, which come before the operator's. Only for its
+        administrators. Fails with `ABORTED` and reason `CONFLICT` if `etag` is set and the organisation
+        changed since.
+        """
+
+    @_abc_1.abstractmethod
+    def SetQuota(
+        self,
+        request: _usage_pb2.SetQuotaRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_usage_pb2.SetQuotaResponse, _abc.Awaitable[_usage_pb2.SetQuotaResponse]]:
+        """Sets the limit of what an assistant may spend; what it spent so far counts. Those who may change
+        the assistant can set a limit where none is, and administrators change or remove one. Fails with
+        `ABORTED` and reason `CONFLICT` if `etag` is set and the assistant changed since.
         """
 
     @_abc_1.abstractmethod

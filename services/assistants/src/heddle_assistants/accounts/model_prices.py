@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle.usage.v1.usage_pb2 import Counts
+from heddle.usage.v1.usage_pb2 import Counts, NewPrice
 
 MICROS = 1_000_000
 """The number of millionths in one."""
@@ -28,6 +28,14 @@ Prices = Mapping[str, pb.Price]
 """Prices by `connector/model`. A name that ends in `*` is a prefix."""
 _FREE = frozenset({"bypass", "local"})
 """Connectors that ask no provider: their models cost nothing unless a price says otherwise."""
+
+
+def written(price: NewPrice) -> dict[str, float]:
+    """Return a price as operators write it."""
+    micros = {"input": price.input_micros, "output": price.output_micros}
+    if price.HasField("cached_input_micros"):
+        micros["cached_input"] = price.cached_input_micros
+    return {name: each / MICROS for name, each in micros.items()}
 
 
 def price_of(prices: Prices, connector: str, model: str) -> pb.Price | None:

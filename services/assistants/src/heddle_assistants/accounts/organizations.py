@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import structlog
+from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.contract.audit import Change, Members
 from heddle_runtime.errors import AlreadyExistsError, ConflictError
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
@@ -16,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.access import no_organization
+from heddle_assistants.accounts.checks import check_slug
 from heddle_assistants.accounts.secret_members import Config, resealed
 from heddle_assistants.accounts.settings_text import replaced
 from heddle_assistants.audit.log import AuditLog
@@ -111,66 +113,77 @@ class Organizations:
         async with self._database.reading() as connection:
             return [Organization(*row) for row in await connection.execute(query)]
 
-    async def make(self, slug: str, name: str, settings: Config) -> Organization:
-        """Store a new organisation.
-
-        Raises:
-            AlreadyExistsError: The slug is taken.
-            InvalidRequestError: The settings are wrong.
-        """
-        config = replaced(settings, {}, self._keys, slug)
-        now = int(time.time())
-        query = insert(organizations).values(
-            slug=slug, name=name or slug, config=config, created_at=now, updated_at=now
-        )
-        try:
-            async with self._audit.writing() as (connection, changes):
-                row = (await connection.execute(query.returning(*COLUMNS))).one()
-                created = Organization(*row)
-                changes.append(Change("organization.create", slug, slug, after=_members(created)))
-        except IntegrityError:
-            message = f"There is an organisation {slug!r} already."
-            raise AlreadyExistsError(message, organization=slug) from None
-        return created
-
-    async def replace(
-        self, slug: str, name: str, settings: Config | None, etag: str
+    async def put(
+        self, request: pb.PutOrganizationRequest, settings: Config | None
     ) -> Organization:
-        """Change an organisation.
+        """Create or change an organisation.
 
         Args:
-            slug: The organisation.
-            name: If empty, it stays as it is.
+            request: The organisation. An empty name stays as it is.
             settings: Its settings. If None, they stay as they are.
-            etag: The etag that the caller read.
 
         Raises:
-            ConflictError: It changed since.
-            InvalidRequestError: The settings are wrong.
-            NotFoundError: There is none.
+            AlreadyExistsError: It must be new and is not, or another caller made it meanwhile.
+            ConflictError: It changed since the caller read it.
+            InvalidRequestError: The settings or a new slug are wrong.
+            NotFoundError: There is none to change.
         """
-        async with self._audit.writing() as (connection, changes):
-            known = await locked(connection, slug)
-            if known is None:
-                raise no_organization(slug)
-            if known.etag != etag:
-                raise ConflictError(
-                    f"The organisation {slug!r} changed since it was read. Read it again.",
-                    organization=slug,
-                )
-            config = known.config
-            if settings is not None:
-                config = replaced(settings, known.settings, self._keys, slug)
-            query = (
-                update(organizations)
-                .where(organizations.c.slug == slug)
-                .values(name=name or known.name, config=config, updated_at=int(time.time()))
-                .returning(*COLUMNS)
-            )
-            changed = Organization(*(await connection.execute(query)).one())
-            members = _members(known), _members(changed)
-            changes.append(Change("organization.update", slug, slug, *members))
-            return changed
+        slug = request.organization.slug
+        try:
+            async with self._audit.writing() as (connection, changes):
+                known = await locked(connection, slug)
+                _check_expected(request, known)
+                if known is None:
+                    check_slug(slug)
+                stored = await self._write(connection, request.organization, settings, known)
+                changes.append(_change(known, stored))
+                return stored
+        except IntegrityError:
+            raise _already_exists(slug) from None
+
+    async def _write(
+        self,
+        connection: AsyncConnection,
+        organization: pb.Organization,
+        settings: Config | None,
+        known: Organization | None,
+    ) -> Organization:
+        slug, now = organization.slug, int(time.time())
+        if known is None:
+            config = replaced(settings or {}, {}, self._keys, slug)
+            values = {"slug": slug, "name": organization.name or slug, "config": config}
+            query = insert(organizations).values(**values, created_at=now, updated_at=now)
+            return Organization(*(await connection.execute(query.returning(*COLUMNS))).one())
+        config = known.config
+        if settings is not None:
+            config = replaced(settings, known.settings, self._keys, slug)
+        change = update(organizations).where(organizations.c.slug == slug)
+        change = change.values(name=organization.name or known.name, config=config, updated_at=now)
+        return Organization(*(await connection.execute(change.returning(*COLUMNS))).one())
+
+
+def _check_expected(request: pb.PutOrganizationRequest, known: Organization | None) -> None:
+    slug = request.organization.slug
+    if known is not None and request.only_new:
+        raise _already_exists(slug)
+    if known is None and request.etag:
+        raise no_organization(slug)
+    if known is not None and request.etag not in ("", known.etag):
+        raise ConflictError(
+            f"The organisation {slug!r} changed since it was read. Read it again.",
+            organization=slug,
+        )
+
+
+def _already_exists(slug: str) -> AlreadyExistsError:
+    return AlreadyExistsError(f"There is an organisation {slug!r} already.", organization=slug)
+
+
+def _change(known: Organization | None, stored: Organization) -> Change:
+    slug, after = stored.slug, _members(stored)
+    if known is None:
+        return Change("organization.create", slug, slug, after=after)
+    return Change("organization.update", slug, slug, _members(known), after)
 
 
 def _members(organization: Organization) -> Members:

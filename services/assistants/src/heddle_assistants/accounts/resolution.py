@@ -110,6 +110,13 @@ def only_prices(config: Config) -> Config:
     return {"setups": {_SETUP: {"prices": inner.get("prices", {})}}, **own}
 
 
+def with_prices(config: Config, prices: Config) -> Config:
+    """Return the settings with these prices and no others, at either of the two places."""
+    setups = _object(config, "setups")
+    inner = {name: each for name, each in _object(setups, _SETUP).items() if name != "prices"}
+    return {**config, "setups": {**setups, _SETUP: inner}, "prices": prices}
+
+
 def servers(settings: pb.ResolveSettingsResponse) -> Iterator[tuple[str, str, str]]:
     """Yield a name, an address and a secret for each server that is set up."""
     raw_settings: dict[str, Any] = {

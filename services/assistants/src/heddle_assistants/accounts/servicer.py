@@ -117,7 +117,7 @@ class AccountServicer(SignInServicer):
     async def PutOrganization(
         self, request: pb.PutOrganizationRequest, context: Context
     ) -> pb.PutOrganizationResponse:
-        """Create an organisation, or change one that did not change since the caller read it."""
+        """Create or change an organisation."""
         organization = request.organization
         async with self.audit.attempt("organization.update", organization.slug):
             access.require_administrator(caller().identity, organization.slug)
@@ -125,15 +125,7 @@ class AccountServicer(SignInServicer):
         settings = parsed(organization.settings_json) if organization.settings_json else None
         if settings is not None:
             await self.addresses.check(organization.slug, settings)
-        if request.etag:
-            stored = await self.organizations.replace(
-                organization.slug, organization.name, settings, request.etag
-            )
-        else:
-            checks.check_slug(organization.slug)
-            stored = await self.organizations.make(
-                organization.slug, organization.name, settings or {}
-            )
+        stored = await self.organizations.put(request, settings)
         message = _with_settings(stored)
         return pb.PutOrganizationResponse(organization=message, etag=stored.etag)
 

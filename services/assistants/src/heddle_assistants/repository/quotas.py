@@ -50,6 +50,15 @@ def stored_quota(metadata: str | None) -> pb.Quota | None:
         return None
 
 
+def with_limit(document: dict[str, Any], limit_micros: int | None) -> dict[str, Any]:
+    """Return metadata with another limit, or without one; other members of a quota stay."""
+    quota = document.get(MEMBER)
+    members = quota if isinstance(quota, dict) else {}
+    limit = None if limit_micros is None else limit_micros / MICROS
+    new = {**members, "enabled": limit is not None, "cost_limit_usd": limit}
+    return {**document, MEMBER: new}
+
+
 def keep_quota(
     document: dict[str, Any], stored: dict[str, Any], identity: Identity, slug: str
 ) -> dict[str, Any]:

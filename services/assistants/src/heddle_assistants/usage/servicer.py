@@ -1,7 +1,9 @@
 """`heddle.usage.v1.UsageService`."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from heddle.account.v1.account_pb2 import Organization, PutOrganizationRequest
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1 import usage_pb2_grpc as pb_grpc
 from heddle_runtime.contract.paging import cut, page_size, write_token
@@ -9,8 +11,15 @@ from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.permissions import require_service
 
 from heddle_assistants.accounts.access import require_administrator
-from heddle_assistants.accounts.model_prices import price_of
+from heddle_assistants.accounts.model_prices import price_of, written
+from heddle_assistants.accounts.organizations import Organizations
+from heddle_assistants.accounts.resolution import with_prices
+from heddle_assistants.accounts.secret_members import masked
 from heddle_assistants.database.paging import row_before
+from heddle_assistants.field_checks import require
+from heddle_assistants.repository.migrating import Stored
+from heddle_assistants.repository.quotas import LARGEST, with_limit
+from heddle_assistants.repository.writer import Columns, Writer
 from heddle_assistants.usage.days import DailyUsage, period_of
 from heddle_assistants.usage.price_lookup import PriceLookup
 from heddle_assistants.usage.recording import Recording
@@ -27,6 +36,8 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
     reports: Reports
     prices: PriceLookup
     daily: DailyUsage
+    organizations: Organizations
+    writer: Writer
 
     async def RecordUsage(
         self, request: pb.RecordUsageRequest, context: Context
@@ -57,6 +68,36 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
         """List the prices for the assistants of an organisation."""
         require_administrator(caller().identity, request.organization)
         return await self.prices.listed(request.organization)
+
+    async def PutPrices(
+        self, request: pb.PutPricesRequest, context: Context
+    ) -> pb.PutPricesResponse:
+        """Replace the own prices of an organisation."""
+        slug = request.organization
+        async with self.reports.audit.attempt("organization.update", slug):
+            require_administrator(caller().identity, slug)
+        stored = await self.organizations.get(slug)
+        prices = {name: written(price) for name, price in request.prices.items()}
+        change = PutOrganizationRequest(
+            organization=Organization(slug=slug), etag=request.etag or stored.etag
+        )
+        await self.organizations.put(change, with_prices(masked(stored.settings), prices))
+        listed = await self.prices.listed(slug)
+        return pb.PutPricesResponse(prices=listed.prices, etag=listed.etag)
+
+    async def SetQuota(self, request: pb.SetQuotaRequest, context: Context) -> pb.SetQuotaResponse:
+        """Set the limit of what an assistant may spend."""
+        identity = caller().identity
+        await self.reports.catalog.refuse_folder(request.id, identity)
+        limit = request.limit_micros if request.HasField("limit_micros") else None
+        require(0 <= (limit or 0) <= LARGEST, "limit_micros", f"must be from 0 to {LARGEST}")
+
+        def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
+            return with_limit(stored.document, limit), {}
+
+        await self.writer.edit(request.id, identity, request.etag, edit)
+        usage = await self.reports.of(request.id, identity)
+        return pb.SetQuotaResponse(usage=usage)
 
     async def GetUsage(self, request: pb.GetUsageRequest, context: Context) -> pb.GetUsageResponse:
         """Return the usage of one assistant."""

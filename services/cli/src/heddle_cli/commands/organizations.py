@@ -79,7 +79,9 @@ def set_organization(
     )
     with connected(assistants_address, AccountServiceStub) as connection:
         known = etag or _etag(connection, slug)
-        request = pb.PutOrganizationRequest(organization=organization, etag=known)
+        request = pb.PutOrganizationRequest(
+            organization=organization, etag=known, only_new=not known
+        )
         connection.stub.PutOrganization(request)
     out.print(plain(f"{slug}: {'changed' if known else 'made'}"))
 
