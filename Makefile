@@ -135,7 +135,7 @@ lint-others: $(SYNCED)
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
-docs: $(SYNCED) ## Build the documentation site into .heddle/site, without network
+docs: $(SYNCED) ## Build the documentation site, which the gateway serves at /docs, without network
 	$(BIN)/python -m docs.reference.build
 
 docs-serve: $(SYNCED) ## Show the documentation site on 127.0.0.1:8000

@@ -19,6 +19,8 @@ from docs.reference import commands, contracts, errors, rest, sdk, settings, too
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / ".heddle" / "docs"
 SITE = ROOT / ".heddle" / "site"
+SERVED = ROOT / "gateway" / "src" / "heddle_gateway" / "documentation"
+"""The copy in the gateway's package, which it serves at `/docs`."""
 _GENERATORS = (settings, rest, contracts, errors, sdk, commands, tools)
 _FILE = re.compile(r"^<!-- file: (\S+) -->$", re.MULTILINE)
 """Where a page shows a file of the repository."""
@@ -43,6 +45,9 @@ def main() -> None:
     run(program)
     if not arguments.serve:
         copy_markdown(PAGES, SITE)
+        shutil.rmtree(SERVED, ignore_errors=True)
+        shutil.copytree(SITE, SERVED)
+        (SERVED / "index.html").touch()
 
 
 def run(program: list[str]) -> None:

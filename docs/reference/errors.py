@@ -14,7 +14,7 @@ Every failure has a reason. REST answers with OpenAI's object `error`; its membe
 `heddle` prints where to read on, and the studio shows a link.
 
 The gateway serves this page at `/errors`, also without a network. With `HEDDLE_DOCUMENTATION_URL`,
-`/errors` leads to the documentation site there."""
+`/errors` and `/docs` lead to the documentation site there."""
 _ROOT = Path(__file__).parents[2]
 _GENERATED = {"reference/rest.md": "REST", "reference/settings.md": "Settings"}
 """Pages that have no source, and their titles."""

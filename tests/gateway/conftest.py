@@ -18,6 +18,7 @@ from gateway.shelves import SHARED_LOOP, SHARING, SharedShelves, Shelves, shared
 from heddle_assistants.database.schema import assistants
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
+from heddle_gateway.pages import documentation
 from heddle_gateway.services import ServiceClients
 from heddle_gateway.studio_pages import FOLDER
 from integration.browser import NO_CERTIFICATES, browser
@@ -130,6 +131,7 @@ async def gateway(
     *,
     secret: str | None = None,
     studio_folder: Path = FOLDER,
+    documentation_folder: Path = documentation.FOLDER,
     **settings: Any,
 ) -> AsyncGenerator[Bench]:
     """Yield a gateway with these settings."""
@@ -147,7 +149,9 @@ async def gateway(
     )
     async with (
         serving_neighbours(neighbours, transport, secret) as peers,
-        serving(app(complete, peers, studio_folder, extensions), complete) as address,
+        serving(
+            app(complete, peers, studio_folder, extensions, documentation_folder), complete
+        ) as address,
         browser(f"http://{address}", KEY) as client,
     ):
         yield Bench(address, client, neighbours, peers)

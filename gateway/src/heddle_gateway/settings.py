@@ -123,9 +123,9 @@ class GatewaySettings(EgressSettings, TracesSettings):
         default="",
         validation_alias="HEDDLE_DOCUMENTATION_URL",
         pattern=r"^$|^https?://",
-        description="Address of the documentation site, which `make docs` builds: /errors of the "
-        "gateway leads there, and `heddle` prints links to it. By default, the gateway has a page "
-        "of its own.",
+        description="Address of the documentation site, which `make docs` builds: /docs and "
+        "/errors of the gateway lead there, and `heddle` prints links to it. By default, the "
+        "gateway serves the site itself at /docs.",
     )
     public_url: str = Field(
         default="",

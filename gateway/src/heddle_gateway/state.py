@@ -33,6 +33,8 @@ class State:
     organizations: OrganizationSettings
     """The settings of organisations, without the credentials of their providers."""
     running: RunningRequests
+    documentation: StaticFiles
+    """The documentation site."""
     browsers: Browsers
     """The cookies of users."""
     flows: FlowCookies

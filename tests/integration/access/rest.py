@@ -415,6 +415,7 @@ NO_IDENTIFIER = {
     "GET /login/oidc/{provider}/callback",
     *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
     *("GET /", "GET /errors", "GET /studio", "GET /studio/{path}"),
+    *("GET /docs", "GET /docs/{path}"),
     *("GET /connectors", "GET /prompt-processors", "GET /strategies", "GET /tools"),
 }
 """Routes that name no thing of a user: they create things of the caller or describe Heddle."""

@@ -21,6 +21,8 @@ from heddle_gateway.auth.rate_limits import Limits, RateLimits
 from heddle_gateway.auth.sessions import Sessions
 from heddle_gateway.extensions import Extension, installed
 from heddle_gateway.http.disconnect import RunningRequests
+from heddle_gateway.pages.documentation import FOLDER as DOCUMENTATION
+from heddle_gateway.pages.documentation import built_site
 from heddle_gateway.services import ServiceClients, connect
 from heddle_gateway.settings import GatewaySettings
 from heddle_gateway.state import State
@@ -34,6 +36,7 @@ def app(
     services: ServiceClients,
     studio_folder: Path = FOLDER,
     extensions: Sequence[Extension] | None = None,
+    documentation_folder: Path = DOCUMENTATION,
 ) -> Gateway:
     """Return the gateway.
 
@@ -42,6 +45,7 @@ def app(
         services: The services behind it.
         studio_folder: The built files of the studio.
         extensions: What other packages add; by default those that are installed.
+        documentation_folder: The built files of the documentation.
 
     Raises:
         OSError: The services cannot be made to require tokens.
@@ -83,7 +87,7 @@ def app(
     return Gateway(
         State(
             *(settings, services, authenticator, credentials, organizations, running),
-            *(browsers, flows, providers),
+            *(built_site(documentation_folder), browsers, flows, providers),
             studio=studio,
             extensions=extensions,
             other_system=next((each.system for each in additions if each.system), None),

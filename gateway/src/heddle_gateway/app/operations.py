@@ -14,7 +14,7 @@ from heddle.tool.v1 import tool_pb2
 from heddle.usage.v1 import usage_pb2
 from starlette.responses import Response
 
-from heddle_gateway import error_pages, studio_pages
+from heddle_gateway import studio_pages
 from heddle_gateway.admin import (
     assistants,
     connectors,
@@ -41,6 +41,7 @@ from heddle_gateway.openai import (
     vector_stores,
 )
 from heddle_gateway.openai.chat import completions
+from heddle_gateway.pages import documentation, errors
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.routing.transcoded import operations as transcoded_operations
 
@@ -49,7 +50,8 @@ _MODULES = (
     *(assistants, trials),
     *(people, connectors, tools, tool_runs, files),
     *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
-    *(vector_store_documents, endpoint, health, studio_pages, error_pages),
+    *(vector_store_documents, endpoint, health, studio_pages),
+    *(errors, documentation),
     *(me, passwords, sign_in, identity_providers),
 )
 # By the name of the client in `ServiceClients`.

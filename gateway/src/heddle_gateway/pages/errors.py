@@ -24,7 +24,7 @@ _STYLE = (
     ":target{background:light-dark(#fff3bf,#5c4a00)}"
 )
 _DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_HEADERS = {
+PLAIN_HEADERS = {
     "content-security-policy": f"default-src 'none'; style-src 'sha256-{_DIGEST}'; "
     "frame-ancestors 'none'; base-uri 'none'",
     "referrer-policy": "no-referrer",
@@ -44,17 +44,22 @@ async def errors(call: Call) -> Response:
     """
     if site := call.state.settings.documentation_url:
         return RedirectResponse(f"{site.rstrip('/')}/{REFERENCE_PAGE}", 303)
-    return HTMLResponse(_page(), 200, _HEADERS)
+    return HTMLResponse(_page(), 200, PLAIN_HEADERS)
 
 
 @cache
 def _page() -> str:
     sections = "".join(_section(reason, each) for reason, each in explanations().items())
+    return plain_page("Errors", sections)
+
+
+def plain_page(title: str, content: str) -> str:
+    """Return a page without scripts, which `PLAIN_HEADERS` protect; `content` is HTML."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Errors - Heddle</title><style>{_STYLE}</style></head>"
-        f"<body><main><h1>Errors</h1>{sections}</main></body></html>"
+        f"<title>{title} - Heddle</title><style>{_STYLE}</style></head>"
+        f"<body><main><h1>{title}</h1>{content}</main></body></html>"
     )
 
 

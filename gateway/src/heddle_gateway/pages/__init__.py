@@ -1,0 +1,1 @@
+"""Pages that the gateway serves for people, besides the studio."""
