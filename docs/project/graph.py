@@ -40,7 +40,7 @@ RECORDED = {
     "heddle_tools_service": 17_500,
     "heddle_migration_service": 11_200,  # with what gateway and command had for LAMB alone
     "heddle_assistants": 14_100,
-    "heddle_connector": 12_200,
+    "heddle_connector": 12_400,  # with the test of a provider's settings
     "heddle_knowledge": 19_200,
     "heddle_orchestrator": 8_600,
     "heddle_runtime": 13_000,  # with `database`, and with what writes messages as JSON

@@ -36,7 +36,7 @@ WITHOUT = {
         "the service asks for an administrator of the organisation that the call names",
     ),
     **dict.fromkeys(
-        ("Person.ErasePersonalData", "Tool.InspectMcpServer"),
+        ("Person.ErasePersonalData", "Tool.InspectMcpServer", "Connector.CheckProvider"),
         "the service asks for an administrator of the organisation that the call names",
     ),
     **dict.fromkeys(

@@ -365,6 +365,10 @@ ROUTES: dict[str, Route] = {
     "PUT /organizations/{slug}/prices": Route(
         NOT_FOUND, lambda _: {"path": {"slug": "uni"}, "json": {"prices": {}}}
     ),
+    "POST /organizations/{organization}/providers/{connector}/check": Route(
+        NOT_FOUND,
+        lambda _: {"path": {"organization": "uni", "connector": "openai"}, "json": {}},
+    ),
     "POST /mcp/pins": Route(
         NOT_FOUND,
         lambda _: {

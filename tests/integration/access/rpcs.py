@@ -402,6 +402,9 @@ RPCS: dict[str, Rpc] = {
     "Tool.InspectMcpServer": Rpc(
         NOT_FOUND, lambda _: {"organization": "uni", "url": "https://mcp.example/mcp"}
     ),
+    "Connector.CheckProvider": Rpc(
+        NOT_FOUND, lambda _: {"organization": "uni", "connector": "openai"}
+    ),
     "Tool.AssessTools": Rpc(CREATORS, _tools("simple_rag")),
     "Tool.ExecuteTool simple_rag": Rpc(FAILED, _tool("simple_rag")),
     "Tool.ExecuteTools simple_rag": Rpc(SEARCH | WITHOUT_RIGHT, _tools("simple_rag")),

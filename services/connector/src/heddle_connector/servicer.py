@@ -17,6 +17,7 @@ from heddle_runtime.errors import HeddleError, ProviderGarbledError
 from heddle_runtime.identity.assistant_owners import AssistantOwners
 from heddle_runtime.identity.call_metadata import Context, caller, remaining
 from heddle_runtime.identity.callers import home
+from heddle_runtime.identity.permissions import may_administer_in
 from heddle_runtime.telemetry import content, spans
 
 from heddle_connector.generation import tracing
@@ -31,7 +32,8 @@ from heddle_connector.generation.valid_texts import ValidTexts
 from heddle_connector.routing.fallback import complete, start_stream
 from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.registry import Registry
-from heddle_connector.routing.tenant_connectors import TenantConnectors
+from heddle_connector.routing.settings_check import check_provider
+from heddle_connector.routing.tenant_connectors import TenantConnectors, no_organization
 from heddle_connector.sdk import Model
 
 _TURN = 2_048
@@ -120,6 +122,14 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             problems=problems,
             default_model="/".join(default or ()),
         )
+
+    async def CheckProvider(
+        self, request: pb.CheckProviderRequest, context: Context
+    ) -> pb.CheckProviderResponse:
+        """Ask a provider for its models with the settings of a request."""
+        if not may_administer_in(caller().identity, request.organization):
+            raise no_organization(request.organization)
+        return await check_provider(await self.tenants.candidate(request))
 
     def GenerateMessage(
         self, request: pb.GenerateMessageRequest, context: Context

@@ -22,12 +22,14 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.api import field_behavior_pb2 as google_dot_api_dot_field__behavior__pb2
 from heddle.assistant.v1 import assistant_pb2 as heddle_dot_assistant_dot_v1_dot_assistant__pb2
 from heddle.chat.v1 import chat_pb2 as heddle_dot_chat_dot_v1_dot_chat__pb2
+from heddle.rest.v1 import rest_pb2 as heddle_dot_rest_dot_v1_dot_rest__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/connector/v1/connector.proto\x12\x13heddle.connector.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/chat/v1/chat.proto\"\xfd\x01\n\tConnector\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x16\n\x06models\x18\x04 \x03(\tR\x06models\x12\'\n\x0f\x63\x61lls_functions\x18\x05 \x01(\x08R\x0e\x63\x61llsFunctions\x12\x18\n\x07streams\x18\x06 \x01(\x08R\x07streams\x12)\n\x10generates_images\x18\x07 \x01(\x08R\x0fgeneratesImages\x12\x1c\n\tdebugging\x18\x08 \x01(\x08R\tdebugging\"J\n\x10\x43onnectorProblem\x12\x1c\n\tconnector\x18\x01 \x01(\tR\tconnector\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\"\x8f\x01\n\x05Model\x12/\n\x03ref\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefR\x03ref\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\x12?\n\x0binput_kinds\x18\x03 \x03(\x0e\x32\x1e.heddle.connector.v1.InputKindR\ninputKinds\"\x8e\x03\n\x0fGenerationEvent\x12\x1f\n\ntext_delta\x18\x05 \x01(\tH\x00R\ttextDelta\x12)\n\x0freasoning_delta\x18\x06 \x01(\tH\x00R\x0ereasoningDelta\x12\x37\n\ttool_call\x18\x07 \x01(\x0b\x32\x18.heddle.chat.v1.ToolCallH\x00R\x08toolCall\x12*\n\x04\x64one\x18\t \x01(\x0b\x32\x14.heddle.chat.v1.DoneH\x00R\x04\x64one\x12%\n\rlogprobs_json\x18\n \x01(\tH\x00R\x0clogprobsJson\x12\x46\n\x0emodel_replaced\x18\x0f \x01(\x0b\x32\x1d.heddle.chat.v1.ModelReplacedH\x00R\rmodelReplaced\x12\x36\n\x05image\x18\x10 \x01(\x0b\x32\x1e.heddle.chat.v1.GeneratedImageH\x00R\x05image\x12\x1a\n\x07warning\x18\x13 \x01(\tH\x00R\x07warningB\x07\n\x05\x65vent\"_\n\x15ListConnectorsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\xc3\x01\n\x16ListConnectorsResponse\x12>\n\nconnectors\x18\x01 \x03(\x0b\x32\x1e.heddle.connector.v1.ConnectorR\nconnectors\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x41\n\x08problems\x18\x03 \x03(\x0b\x32%.heddle.connector.v1.ConnectorProblemR\x08problems\"\x7f\n\x11ListModelsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12\"\n\tconnector\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\tconnector\"\xd8\x01\n\x12ListModelsResponse\x12\x32\n\x06models\x18\x01 \x03(\x0b\x32\x1a.heddle.connector.v1.ModelR\x06models\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x41\n\x08problems\x18\x03 \x03(\x0b\x32%.heddle.connector.v1.ConnectorProblemR\x08problems\x12#\n\rdefault_model\x18\x04 \x01(\tR\x0c\x64\x65\x66\x61ultModel\"\xde\x02\n\x16GenerateMessageRequest\x12\x39\n\x05model\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefB\x04\xe2\x41\x01\x02R\x05model\x12\x39\n\x08messages\x18\x02 \x03(\x0b\x32\x17.heddle.chat.v1.MessageB\x04\xe2\x41\x01\x02R\x08messages\x12\x41\n\x07options\x18\x03 \x01(\x0b\x32!.heddle.chat.v1.GenerationOptionsB\x04\xe2\x41\x01\x01R\x07options\x12G\n\tfunctions\x18\x04 \x03(\x0b\x32#.heddle.chat.v1.FunctionDeclarationB\x04\xe2\x41\x01\x01R\tfunctions\x12\x42\n\tassistant\x18\x05 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantB\x04\xe2\x41\x01\x01R\tassistant\"W\n\x17GenerateMessageResponse\x12<\n\x06\x65vents\x18\x01 \x03(\x0b\x32$.heddle.connector.v1.GenerationEventR\x06\x65vents\"p\n\x1bGenerateWholeMessageRequest\x12Q\n\ngeneration\x18\x01 \x01(\x0b\x32+.heddle.connector.v1.GenerateMessageRequestB\x04\xe2\x41\x01\x02R\ngeneration\"\\\n\x1cGenerateWholeMessageResponse\x12<\n\x06\x65vents\x18\x01 \x03(\x0b\x32$.heddle.connector.v1.GenerationEventR\x06\x65vents\"4\n\x18GetGeneratedImageRequest\x12\x18\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x04name\"Q\n\x19GetGeneratedImageResponse\x12\x34\n\x05image\x18\x01 \x01(\x0b\x32\x1e.heddle.chat.v1.GeneratedImageR\x05image*h\n\tInputKind\x12\x1a\n\x16INPUT_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10INPUT_KIND_IMAGE\x10\x01\x12\x14\n\x10INPUT_KIND_AUDIO\x10\x02\x12\x13\n\x0fINPUT_KIND_FILE\x10\x03\x32\xcc\x04\n\x10\x43onnectorService\x12n\n\x0eListConnectors\x12*.heddle.connector.v1.ListConnectorsRequest\x1a+.heddle.connector.v1.ListConnectorsResponse\"\x03\x90\x02\x01\x12\x62\n\nListModels\x12&.heddle.connector.v1.ListModelsRequest\x1a\'.heddle.connector.v1.ListModelsResponse\"\x03\x90\x02\x01\x12n\n\x0fGenerateMessage\x12+.heddle.connector.v1.GenerateMessageRequest\x1a,.heddle.connector.v1.GenerateMessageResponse0\x01\x12{\n\x14GenerateWholeMessage\x12\x30.heddle.connector.v1.GenerateWholeMessageRequest\x1a\x31.heddle.connector.v1.GenerateWholeMessageResponse\x12w\n\x11GetGeneratedImage\x12-.heddle.connector.v1.GetGeneratedImageRequest\x1a..heddle.connector.v1.GetGeneratedImageResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/connector/v1/connector.proto\x12\x13heddle.connector.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a#heddle/assistant/v1/assistant.proto\x1a\x19heddle/chat/v1/chat.proto\x1a\x19heddle/rest/v1/rest.proto\"\xfd\x01\n\tConnector\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x16\n\x06models\x18\x04 \x03(\tR\x06models\x12\'\n\x0f\x63\x61lls_functions\x18\x05 \x01(\x08R\x0e\x63\x61llsFunctions\x12\x18\n\x07streams\x18\x06 \x01(\x08R\x07streams\x12)\n\x10generates_images\x18\x07 \x01(\x08R\x0fgeneratesImages\x12\x1c\n\tdebugging\x18\x08 \x01(\x08R\tdebugging\"J\n\x10\x43onnectorProblem\x12\x1c\n\tconnector\x18\x01 \x01(\tR\tconnector\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\"\x8f\x01\n\x05Model\x12/\n\x03ref\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefR\x03ref\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\x12?\n\x0binput_kinds\x18\x03 \x03(\x0e\x32\x1e.heddle.connector.v1.InputKindR\ninputKinds\"\x8e\x03\n\x0fGenerationEvent\x12\x1f\n\ntext_delta\x18\x05 \x01(\tH\x00R\ttextDelta\x12)\n\x0freasoning_delta\x18\x06 \x01(\tH\x00R\x0ereasoningDelta\x12\x37\n\ttool_call\x18\x07 \x01(\x0b\x32\x18.heddle.chat.v1.ToolCallH\x00R\x08toolCall\x12*\n\x04\x64one\x18\t \x01(\x0b\x32\x14.heddle.chat.v1.DoneH\x00R\x04\x64one\x12%\n\rlogprobs_json\x18\n \x01(\tH\x00R\x0clogprobsJson\x12\x46\n\x0emodel_replaced\x18\x0f \x01(\x0b\x32\x1d.heddle.chat.v1.ModelReplacedH\x00R\rmodelReplaced\x12\x36\n\x05image\x18\x10 \x01(\x0b\x32\x1e.heddle.chat.v1.GeneratedImageH\x00R\x05image\x12\x1a\n\x07warning\x18\x13 \x01(\tH\x00R\x07warningB\x07\n\x05\x65vent\"_\n\x15ListConnectorsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\"\xc3\x01\n\x16ListConnectorsResponse\x12>\n\nconnectors\x18\x01 \x03(\x0b\x32\x1e.heddle.connector.v1.ConnectorR\nconnectors\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x41\n\x08problems\x18\x03 \x03(\x0b\x32%.heddle.connector.v1.ConnectorProblemR\x08problems\"\x7f\n\x11ListModelsRequest\x12!\n\tpage_size\x18\x01 \x01(\x05\x42\x04\xe2\x41\x01\x01R\x08pageSize\x12#\n\npage_token\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\tpageToken\x12\"\n\tconnector\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\tconnector\"\xd8\x01\n\x12ListModelsResponse\x12\x32\n\x06models\x18\x01 \x03(\x0b\x32\x1a.heddle.connector.v1.ModelR\x06models\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x41\n\x08problems\x18\x03 \x03(\x0b\x32%.heddle.connector.v1.ConnectorProblemR\x08problems\x12#\n\rdefault_model\x18\x04 \x01(\tR\x0c\x64\x65\x66\x61ultModel\"\xa8\x03\n\x14\x43heckProviderRequest\x12m\n\x0corganization\x18\x01 \x01(\tBI\xe2\x41\x01\x02\x8a\xb5\x18\x41J\x1a^[a-z0-9][a-z0-9_-]{0,62}$b\x05\"uni\"j\x1cThe slug of an organisation.R\x0corganization\x12h\n\tconnector\x18\x02 \x01(\tBJ\xe2\x41\x01\x02\x8a\xb5\x18\x42J\x16^[a-z][a-z0-9_]{0,62}$b\x08\"openai\"j\x1eThe connector to the provider.R\tconnector\x12G\n\x08\x62\x61se_url\x18\x03 \x01(\tB,\xe2\x41\x01\x01\x8a\xb5\x18$@\xd0\x0f\x62\x1f\"https://models.example.org/v1\"R\x07\x62\x61seUrl\x12$\n\x07\x61pi_key\x18\x04 \x01(\tB\x0b\xe2\x41\x01\x01\x8a\xb5\x18\x03@\x90NR\x06\x61piKey:H\x8a\xb5\x18\x44\x1a\x42The settings with which to ask. Without any, those that apply now.\"\xdc\x02\n\x15\x43heckProviderResponse\x12\x38\n\x06models\x18\x01 \x03(\x0b\x32 .heddle.connector.v1.ListedModelR\x06models\x12\x43\n\x07problem\x18\x02 \x01(\x0e\x32$.heddle.connector.v1.ProviderProblemH\x00R\x07problem\x88\x01\x01\x12\x18\n\x07message\x18\x03 \x01(\tR\x07message\x12)\n\x10provider_message\x18\x04 \x01(\tR\x0fproviderMessage\x12#\n\rsuggested_url\x18\x05 \x01(\tR\x0csuggestedUrl\x12\x19\n\x08\x62\x61se_url\x18\x06 \x01(\tR\x07\x62\x61seUrl:3\x8a\xb5\x18/\x1a-The provider\'s models, or why there are none.B\n\n\x08_problem\"3\n\x0bListedModel\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\"\xde\x02\n\x16GenerateMessageRequest\x12\x39\n\x05model\x18\x01 \x01(\x0b\x32\x1d.heddle.assistant.v1.ModelRefB\x04\xe2\x41\x01\x02R\x05model\x12\x39\n\x08messages\x18\x02 \x03(\x0b\x32\x17.heddle.chat.v1.MessageB\x04\xe2\x41\x01\x02R\x08messages\x12\x41\n\x07options\x18\x03 \x01(\x0b\x32!.heddle.chat.v1.GenerationOptionsB\x04\xe2\x41\x01\x01R\x07options\x12G\n\tfunctions\x18\x04 \x03(\x0b\x32#.heddle.chat.v1.FunctionDeclarationB\x04\xe2\x41\x01\x01R\tfunctions\x12\x42\n\tassistant\x18\x05 \x01(\x0b\x32\x1e.heddle.assistant.v1.AssistantB\x04\xe2\x41\x01\x01R\tassistant\"W\n\x17GenerateMessageResponse\x12<\n\x06\x65vents\x18\x01 \x03(\x0b\x32$.heddle.connector.v1.GenerationEventR\x06\x65vents\"p\n\x1bGenerateWholeMessageRequest\x12Q\n\ngeneration\x18\x01 \x01(\x0b\x32+.heddle.connector.v1.GenerateMessageRequestB\x04\xe2\x41\x01\x02R\ngeneration\"\\\n\x1cGenerateWholeMessageResponse\x12<\n\x06\x65vents\x18\x01 \x03(\x0b\x32$.heddle.connector.v1.GenerationEventR\x06\x65vents\"4\n\x18GetGeneratedImageRequest\x12\x18\n\x04name\x18\x01 \x01(\tB\x04\xe2\x41\x01\x02R\x04name\"Q\n\x19GetGeneratedImageResponse\x12\x34\n\x05image\x18\x01 \x01(\x0b\x32\x1e.heddle.chat.v1.GeneratedImageR\x05image*h\n\tInputKind\x12\x1a\n\x16INPUT_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10INPUT_KIND_IMAGE\x10\x01\x12\x14\n\x10INPUT_KIND_AUDIO\x10\x02\x12\x13\n\x0fINPUT_KIND_FILE\x10\x03*\xa5\x03\n\x0fProviderProblem\x12 \n\x1cPROVIDER_PROBLEM_UNSPECIFIED\x10\x00\x12\x1c\n\x18PROVIDER_PROBLEM_ADDRESS\x10\x01\x12 \n\x1cPROVIDER_PROBLEM_KEY_MISSING\x10\x02\x12\x18\n\x14PROVIDER_PROBLEM_KEY\x10\x03\x12\x1b\n\x17PROVIDER_PROBLEM_SCHEME\x10\x04\x12\x19\n\x15PROVIDER_PROBLEM_PATH\x10\x05\x12$\n PROVIDER_PROBLEM_PRIVATE_ADDRESS\x10\x06\x12\x1e\n\x1aPROVIDER_PROBLEM_NO_MODELS\x10\x07\x12\x1c\n\x18PROVIDER_PROBLEM_TIMEOUT\x10\x08\x12\x1d\n\x19PROVIDER_PROBLEM_WEB_PAGE\x10\t\x12 \n\x1cPROVIDER_PROBLEM_CERTIFICATE\x10\n\x12\x1c\n\x18PROVIDER_PROBLEM_REFUSED\x10\x0b\x12\x1b\n\x17PROVIDER_PROBLEM_ANSWER\x10\x0c\x32\x92\x08\n\x10\x43onnectorService\x12n\n\x0eListConnectors\x12*.heddle.connector.v1.ListConnectorsRequest\x1a+.heddle.connector.v1.ListConnectorsResponse\"\x03\x90\x02\x01\x12\x62\n\nListModels\x12&.heddle.connector.v1.ListModelsRequest\x1a\'.heddle.connector.v1.ListModelsResponse\"\x03\x90\x02\x01\x12\xc3\x03\n\rCheckProvider\x12).heddle.connector.v1.CheckProviderRequest\x1a*.heddle.connector.v1.CheckProviderResponse\"\xda\x02\x92\xb5\x18\x91\x02\n\rorganizations\x1a\x06\x9c\x03\xf7\x03\xf8\x03(\x01\x32\xf5\x01\x41sk a provider for its models with settings that need not be stored, and explain what fails.\n\nOnly for administrators of the organisation. Nothing is stored. A provider that does not answer, or refuses, is no error: the response has a `problem`.\x82\xd3\xe4\x93\x02>\"9/organizations/{organization}/providers/{connector}/check:\x01*\x12n\n\x0fGenerateMessage\x12+.heddle.connector.v1.GenerateMessageRequest\x1a,.heddle.connector.v1.GenerateMessageResponse0\x01\x12{\n\x14GenerateWholeMessage\x12\x30.heddle.connector.v1.GenerateWholeMessageRequest\x1a\x31.heddle.connector.v1.GenerateWholeMessageResponse\x12w\n\x11GetGeneratedImage\x12-.heddle.connector.v1.GetGeneratedImageRequest\x1a..heddle.connector.v1.GetGeneratedImageResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,6 +46,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTMODELSREQUEST'].fields_by_name['page_token']._serialized_options = b'\342A\001\001'
   _globals['_LISTMODELSREQUEST'].fields_by_name['connector']._loaded_options = None
   _globals['_LISTMODELSREQUEST'].fields_by_name['connector']._serialized_options = b'\342A\001\001'
+  _globals['_CHECKPROVIDERREQUEST'].fields_by_name['organization']._loaded_options = None
+  _globals['_CHECKPROVIDERREQUEST'].fields_by_name['organization']._serialized_options = b'\342A\001\002\212\265\030AJ\032^[a-z0-9][a-z0-9_-]{0,62}$b\005\"uni\"j\034The slug of an organisation.'
+  _globals['_CHECKPROVIDERREQUEST'].fields_by_name['connector']._loaded_options = None
+  _globals['_CHECKPROVIDERREQUEST'].fields_by_name['connector']._serialized_options = b'\342A\001\002\212\265\030BJ\026^[a-z][a-z0-9_]{0,62}$b\010\"openai\"j\036The connector to the provider.'
+  _globals['_CHECKPROVIDERREQUEST'].fields_by_name['base_url']._loaded_options = None
+  _globals['_CHECKPROVIDERREQUEST'].fields_by_name['base_url']._serialized_options = b'\342A\001\001\212\265\030$@\320\017b\037\"https://models.example.org/v1\"'
+  _globals['_CHECKPROVIDERREQUEST'].fields_by_name['api_key']._loaded_options = None
+  _globals['_CHECKPROVIDERREQUEST'].fields_by_name['api_key']._serialized_options = b'\342A\001\001\212\265\030\003@\220N'
+  _globals['_CHECKPROVIDERREQUEST']._loaded_options = None
+  _globals['_CHECKPROVIDERREQUEST']._serialized_options = b'\212\265\030D\032BThe settings with which to ask. Without any, those that apply now.'
+  _globals['_CHECKPROVIDERRESPONSE']._loaded_options = None
+  _globals['_CHECKPROVIDERRESPONSE']._serialized_options = b'\212\265\030/\032-The provider\'s models, or why there are none.'
   _globals['_GENERATEMESSAGEREQUEST'].fields_by_name['model']._loaded_options = None
   _globals['_GENERATEMESSAGEREQUEST'].fields_by_name['model']._serialized_options = b'\342A\001\002'
   _globals['_GENERATEMESSAGEREQUEST'].fields_by_name['messages']._loaded_options = None
@@ -62,38 +76,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONNECTORSERVICE'].methods_by_name['ListConnectors']._serialized_options = b'\220\002\001'
   _globals['_CONNECTORSERVICE'].methods_by_name['ListModels']._loaded_options = None
   _globals['_CONNECTORSERVICE'].methods_by_name['ListModels']._serialized_options = b'\220\002\001'
+  _globals['_CONNECTORSERVICE'].methods_by_name['CheckProvider']._loaded_options = None
+  _globals['_CONNECTORSERVICE'].methods_by_name['CheckProvider']._serialized_options = b'\222\265\030\221\002\n\rorganizations\032\006\234\003\367\003\370\003(\0012\365\001Ask a provider for its models with settings that need not be stored, and explain what fails.\n\nOnly for administrators of the organisation. Nothing is stored. A provider that does not answer, or refuses, is no error: the response has a `problem`.\202\323\344\223\002>\"9/organizations/{organization}/providers/{connector}/check:\001*'
   _globals['_CONNECTORSERVICE'].methods_by_name['GetGeneratedImage']._loaded_options = None
   _globals['_CONNECTORSERVICE'].methods_by_name['GetGeneratedImage']._serialized_options = b'\220\002\001'
-  _globals['_INPUTKIND']._serialized_start=2466
-  _globals['_INPUTKIND']._serialized_end=2570
-  _globals['_CONNECTOR']._serialized_start=158
-  _globals['_CONNECTOR']._serialized_end=411
-  _globals['_CONNECTORPROBLEM']._serialized_start=413
-  _globals['_CONNECTORPROBLEM']._serialized_end=487
-  _globals['_MODEL']._serialized_start=490
-  _globals['_MODEL']._serialized_end=633
-  _globals['_GENERATIONEVENT']._serialized_start=636
-  _globals['_GENERATIONEVENT']._serialized_end=1034
-  _globals['_LISTCONNECTORSREQUEST']._serialized_start=1036
-  _globals['_LISTCONNECTORSREQUEST']._serialized_end=1131
-  _globals['_LISTCONNECTORSRESPONSE']._serialized_start=1134
-  _globals['_LISTCONNECTORSRESPONSE']._serialized_end=1329
-  _globals['_LISTMODELSREQUEST']._serialized_start=1331
-  _globals['_LISTMODELSREQUEST']._serialized_end=1458
-  _globals['_LISTMODELSRESPONSE']._serialized_start=1461
-  _globals['_LISTMODELSRESPONSE']._serialized_end=1677
-  _globals['_GENERATEMESSAGEREQUEST']._serialized_start=1680
-  _globals['_GENERATEMESSAGEREQUEST']._serialized_end=2030
-  _globals['_GENERATEMESSAGERESPONSE']._serialized_start=2032
-  _globals['_GENERATEMESSAGERESPONSE']._serialized_end=2119
-  _globals['_GENERATEWHOLEMESSAGEREQUEST']._serialized_start=2121
-  _globals['_GENERATEWHOLEMESSAGEREQUEST']._serialized_end=2233
-  _globals['_GENERATEWHOLEMESSAGERESPONSE']._serialized_start=2235
-  _globals['_GENERATEWHOLEMESSAGERESPONSE']._serialized_end=2327
-  _globals['_GETGENERATEDIMAGEREQUEST']._serialized_start=2329
-  _globals['_GETGENERATEDIMAGEREQUEST']._serialized_end=2381
-  _globals['_GETGENERATEDIMAGERESPONSE']._serialized_start=2383
-  _globals['_GETGENERATEDIMAGERESPONSE']._serialized_end=2464
-  _globals['_CONNECTORSERVICE']._serialized_start=2573
-  _globals['_CONNECTORSERVICE']._serialized_end=3161
+  _globals['_INPUTKIND']._serialized_start=3354
+  _globals['_INPUTKIND']._serialized_end=3458
+  _globals['_PROVIDERPROBLEM']._serialized_start=3461
+  _globals['_PROVIDERPROBLEM']._serialized_end=3882
+  _globals['_CONNECTOR']._serialized_start=215
+  _globals['_CONNECTOR']._serialized_end=468
+  _globals['_CONNECTORPROBLEM']._serialized_start=470
+  _globals['_CONNECTORPROBLEM']._serialized_end=544
+  _globals['_MODEL']._serialized_start=547
+  _globals['_MODEL']._serialized_end=690
+  _globals['_GENERATIONEVENT']._serialized_start=693
+  _globals['_GENERATIONEVENT']._serialized_end=1091
+  _globals['_LISTCONNECTORSREQUEST']._serialized_start=1093
+  _globals['_LISTCONNECTORSREQUEST']._serialized_end=1188
+  _globals['_LISTCONNECTORSRESPONSE']._serialized_start=1191
+  _globals['_LISTCONNECTORSRESPONSE']._serialized_end=1386
+  _globals['_LISTMODELSREQUEST']._serialized_start=1388
+  _globals['_LISTMODELSREQUEST']._serialized_end=1515
+  _globals['_LISTMODELSRESPONSE']._serialized_start=1518
+  _globals['_LISTMODELSRESPONSE']._serialized_end=1734
+  _globals['_CHECKPROVIDERREQUEST']._serialized_start=1737
+  _globals['_CHECKPROVIDERREQUEST']._serialized_end=2161
+  _globals['_CHECKPROVIDERRESPONSE']._serialized_start=2164
+  _globals['_CHECKPROVIDERRESPONSE']._serialized_end=2512
+  _globals['_LISTEDMODEL']._serialized_start=2514
+  _globals['_LISTEDMODEL']._serialized_end=2565
+  _globals['_GENERATEMESSAGEREQUEST']._serialized_start=2568
+  _globals['_GENERATEMESSAGEREQUEST']._serialized_end=2918
+  _globals['_GENERATEMESSAGERESPONSE']._serialized_start=2920
+  _globals['_GENERATEMESSAGERESPONSE']._serialized_end=3007
+  _globals['_GENERATEWHOLEMESSAGEREQUEST']._serialized_start=3009
+  _globals['_GENERATEWHOLEMESSAGEREQUEST']._serialized_end=3121
+  _globals['_GENERATEWHOLEMESSAGERESPONSE']._serialized_start=3123
+  _globals['_GENERATEWHOLEMESSAGERESPONSE']._serialized_end=3215
+  _globals['_GETGENERATEDIMAGEREQUEST']._serialized_start=3217
+  _globals['_GETGENERATEDIMAGEREQUEST']._serialized_end=3269
+  _globals['_GETGENERATEDIMAGERESPONSE']._serialized_start=3271
+  _globals['_GETGENERATEDIMAGERESPONSE']._serialized_end=3352
+  _globals['_CONNECTORSERVICE']._serialized_start=3885
+  _globals['_CONNECTORSERVICE']._serialized_end=4927
 # @@protoc_insertion_point(module_scope)

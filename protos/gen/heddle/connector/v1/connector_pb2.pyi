@@ -49,6 +49,70 @@ INPUT_KIND_FILE: InputKind.ValueType  # 3
 """Documents."""
 Global___InputKind: _TypeAlias = InputKind  # noqa: Y015
 
+class _ProviderProblem:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ProviderProblemEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ProviderProblem.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PROVIDER_PROBLEM_UNSPECIFIED: _ProviderProblem.ValueType  # 0
+    """None, or unknown."""
+    PROVIDER_PROBLEM_ADDRESS: _ProviderProblem.ValueType  # 1
+    """No server answers at the address."""
+    PROVIDER_PROBLEM_KEY_MISSING: _ProviderProblem.ValueType  # 2
+    """The provider needs a key."""
+    PROVIDER_PROBLEM_KEY: _ProviderProblem.ValueType  # 3
+    """The provider does not accept the key."""
+    PROVIDER_PROBLEM_SCHEME: _ProviderProblem.ValueType  # 4
+    """The server speaks `http` and not `https`, or the other way round."""
+    PROVIDER_PROBLEM_PATH: _ProviderProblem.ValueType  # 5
+    """The server has no list of models below this path."""
+    PROVIDER_PROBLEM_PRIVATE_ADDRESS: _ProviderProblem.ValueType  # 6
+    """The address is in a private network that the operator has not allowed."""
+    PROVIDER_PROBLEM_NO_MODELS: _ProviderProblem.ValueType  # 7
+    """The provider has no models."""
+    PROVIDER_PROBLEM_TIMEOUT: _ProviderProblem.ValueType  # 8
+    """The server did not answer in time."""
+    PROVIDER_PROBLEM_WEB_PAGE: _ProviderProblem.ValueType  # 9
+    """There is a web page at the address."""
+    PROVIDER_PROBLEM_CERTIFICATE: _ProviderProblem.ValueType  # 10
+    """The certificate of the server is not trusted."""
+    PROVIDER_PROBLEM_REFUSED: _ProviderProblem.ValueType  # 11
+    """The provider failed, or refuses for another reason."""
+    PROVIDER_PROBLEM_ANSWER: _ProviderProblem.ValueType  # 12
+    """The answer of the server is no list of models."""
+
+class ProviderProblem(_ProviderProblem, metaclass=_ProviderProblemEnumTypeWrapper):
+    """Why a provider lists no models."""
+
+PROVIDER_PROBLEM_UNSPECIFIED: ProviderProblem.ValueType  # 0
+"""None, or unknown."""
+PROVIDER_PROBLEM_ADDRESS: ProviderProblem.ValueType  # 1
+"""No server answers at the address."""
+PROVIDER_PROBLEM_KEY_MISSING: ProviderProblem.ValueType  # 2
+"""The provider needs a key."""
+PROVIDER_PROBLEM_KEY: ProviderProblem.ValueType  # 3
+"""The provider does not accept the key."""
+PROVIDER_PROBLEM_SCHEME: ProviderProblem.ValueType  # 4
+"""The server speaks `http` and not `https`, or the other way round."""
+PROVIDER_PROBLEM_PATH: ProviderProblem.ValueType  # 5
+"""The server has no list of models below this path."""
+PROVIDER_PROBLEM_PRIVATE_ADDRESS: ProviderProblem.ValueType  # 6
+"""The address is in a private network that the operator has not allowed."""
+PROVIDER_PROBLEM_NO_MODELS: ProviderProblem.ValueType  # 7
+"""The provider has no models."""
+PROVIDER_PROBLEM_TIMEOUT: ProviderProblem.ValueType  # 8
+"""The server did not answer in time."""
+PROVIDER_PROBLEM_WEB_PAGE: ProviderProblem.ValueType  # 9
+"""There is a web page at the address."""
+PROVIDER_PROBLEM_CERTIFICATE: ProviderProblem.ValueType  # 10
+"""The certificate of the server is not trusted."""
+PROVIDER_PROBLEM_REFUSED: ProviderProblem.ValueType  # 11
+"""The provider failed, or refuses for another reason."""
+PROVIDER_PROBLEM_ANSWER: ProviderProblem.ValueType  # 12
+"""The answer of the server is no list of models."""
+Global___ProviderProblem: _TypeAlias = ProviderProblem  # noqa: Y015
+
 @_typing.final
 class Connector(_message.Message):
     """An installed connector."""
@@ -360,6 +424,112 @@ class ListModelsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListModelsResponse: _TypeAlias = ListModelsResponse  # noqa: Y015
+
+@_typing.final
+class CheckProviderRequest(_message.Message):
+    """Request of `CheckProvider`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
+    CONNECTOR_FIELD_NUMBER: _builtins.int
+    BASE_URL_FIELD_NUMBER: _builtins.int
+    API_KEY_FIELD_NUMBER: _builtins.int
+    organization: _builtins.str
+    """The slug of the organisation."""
+    connector: _builtins.str
+    """The name of the connector."""
+    base_url: _builtins.str
+    """The address of the provider. If empty, the connector's own."""
+    api_key: _builtins.str
+    """The key. `"********"` is the stored one, which is sent to no other server than before."""
+    def __init__(
+        self,
+        *,
+        organization: _builtins.str = ...,
+        connector: _builtins.str = ...,
+        base_url: _builtins.str = ...,
+        api_key: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_key", b"api_key", "base_url", b"base_url", "connector", b"connector", "organization", b"organization"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckProviderRequest: _TypeAlias = CheckProviderRequest  # noqa: Y015
+
+@_typing.final
+class CheckProviderResponse(_message.Message):
+    """Response of `CheckProvider`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODELS_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    PROVIDER_MESSAGE_FIELD_NUMBER: _builtins.int
+    SUGGESTED_URL_FIELD_NUMBER: _builtins.int
+    BASE_URL_FIELD_NUMBER: _builtins.int
+    problem: Global___ProviderProblem.ValueType
+    """What fails. Not set if there are models."""
+    message: _builtins.str
+    """The problem and its remedy, in English."""
+    provider_message: _builtins.str
+    """The provider's own words, if it has any."""
+    suggested_url: _builtins.str
+    """An address of the same host at which the provider does answer, if one was found."""
+    base_url: _builtins.str
+    """The address that was asked."""
+    @_builtins.property
+    def models(self) -> _containers.RepeatedCompositeFieldContainer[Global___ListedModel]:
+        """The models that the provider lists, in its order, at most 1000."""
+
+    def __init__(
+        self,
+        *,
+        models: _abc.Iterable[Global___ListedModel] | None = ...,
+        problem: Global___ProviderProblem.ValueType | None = ...,
+        message: _builtins.str = ...,
+        provider_message: _builtins.str = ...,
+        suggested_url: _builtins.str = ...,
+        base_url: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_problem", b"_problem", "problem", b"problem"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_problem", b"_problem", "base_url", b"base_url", "message", b"message", "models", b"models", "problem", b"problem", "provider_message", b"provider_message", "suggested_url", b"suggested_url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__problem: _TypeAlias = _typing.Literal["problem"]  # noqa: Y015
+    _WhichOneofArgType__problem: _TypeAlias = _typing.Literal["_problem", b"_problem"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__problem) -> _WhichOneofReturnType__problem | None: ...
+
+Global___CheckProviderResponse: _TypeAlias = CheckProviderResponse  # noqa: Y015
+
+@_typing.final
+class ListedModel(_message.Message):
+    """A model in the list of a provider."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The provider's name of the model."""
+    title: _builtins.str
+    """The name shown to people."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        title: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListedModel: _TypeAlias = ListedModel  # noqa: Y015
 
 @_typing.final
 class GenerateMessageRequest(_message.Message):

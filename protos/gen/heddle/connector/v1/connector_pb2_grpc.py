@@ -47,6 +47,11 @@ class ConnectorServiceStub:
                 request_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.ListModelsRequest.SerializeToString,
                 response_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.ListModelsResponse.FromString,
                 _registered_method=True)
+        self.CheckProvider = channel.unary_unary(
+                '/heddle.connector.v1.ConnectorService/CheckProvider',
+                request_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.CheckProviderRequest.SerializeToString,
+                response_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.CheckProviderResponse.FromString,
+                _registered_method=True)
         self.GenerateMessage = channel.unary_stream(
                 '/heddle.connector.v1.ConnectorService/GenerateMessage',
                 request_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.GenerateMessageRequest.SerializeToString,
@@ -81,6 +86,21 @@ class ConnectorServiceServicer:
     def ListModels(self, request, context):
         """Lists the models that are ready to answer, ordered by connector and model. A
         connector whose provider does not answer contributes no models and a problem.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckProvider(self, request, context):
+        """Asks a provider for its models with settings that need not be stored, and explains what fails.
+        Stores nothing. Only for operators, and for administrators of the organisation of the request;
+        for others the call fails with `NOT_FOUND`, as for an organisation that does not exist.
+
+        A provider that does not answer, or refuses, is no error: the response has a `problem`. The
+        provider has 5 seconds; after a failure, up to two other addresses of the same host have 2
+        seconds each, without the key if the address is of another scheme. Fails with
+        `INVALID_ARGUMENT` for an address that cannot be one, and for a stored key that would be sent
+        to another server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -142,6 +162,11 @@ def add_ConnectorServiceServicer_to_server(servicer, server):
                     servicer.ListModels,
                     request_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.ListModelsRequest.FromString,
                     response_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.ListModelsResponse.SerializeToString,
+            ),
+            'CheckProvider': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckProvider,
+                    request_deserializer=heddle_dot_connector_dot_v1_dot_connector__pb2.CheckProviderRequest.FromString,
+                    response_serializer=heddle_dot_connector_dot_v1_dot_connector__pb2.CheckProviderResponse.SerializeToString,
             ),
             'GenerateMessage': grpc.unary_stream_rpc_method_handler(
                     servicer.GenerateMessage,
@@ -216,6 +241,33 @@ class ConnectorService:
             '/heddle.connector.v1.ConnectorService/ListModels',
             heddle_dot_connector_dot_v1_dot_connector__pb2.ListModelsRequest.SerializeToString,
             heddle_dot_connector_dot_v1_dot_connector__pb2.ListModelsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckProvider(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.connector.v1.ConnectorService/CheckProvider',
+            heddle_dot_connector_dot_v1_dot_connector__pb2.CheckProviderRequest.SerializeToString,
+            heddle_dot_connector_dot_v1_dot_connector__pb2.CheckProviderResponse.FromString,
             options,
             channel_credentials,
             insecure,

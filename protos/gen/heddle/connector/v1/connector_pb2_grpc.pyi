@@ -44,6 +44,17 @@ class ConnectorServiceStub:
     """Lists the models that are ready to answer, ordered by connector and model. A
     connector whose provider does not answer contributes no models and a problem.
     """
+    CheckProvider: _grpc.UnaryUnaryMultiCallable[_connector_pb2.CheckProviderRequest, _connector_pb2.CheckProviderResponse]
+    """Asks a provider for its models with settings that need not be stored, and explains what fails.
+    Stores nothing. Only for operators, and for administrators of the organisation of the request;
+    for others the call fails with `NOT_FOUND`, as for an organisation that does not exist.
+
+    A provider that does not answer, or refuses, is no error: the response has a `problem`. The
+    provider has 5 seconds; after a failure, up to two other addresses of the same host have 2
+    seconds each, without the key if the address is of another scheme. Fails with
+    `INVALID_ARGUMENT` for an address that cannot be one, and for a stored key that would be sent
+    to another server.
+    """
     GenerateMessage: _grpc.UnaryStreamMultiCallable[_connector_pb2.GenerateMessageRequest, _connector_pb2.GenerateMessageResponse]
     """Generates an answer. Each response carries the events that were ready together. The events of
     the stream are at most one `model_replaced`, any number of `text_delta`, `reasoning_delta`,
@@ -92,6 +103,17 @@ class ConnectorServiceAsyncStub(ConnectorServiceStub):
     ListModels: _aio.UnaryUnaryMultiCallable[_connector_pb2.ListModelsRequest, _connector_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models that are ready to answer, ordered by connector and model. A
     connector whose provider does not answer contributes no models and a problem.
+    """
+    CheckProvider: _aio.UnaryUnaryMultiCallable[_connector_pb2.CheckProviderRequest, _connector_pb2.CheckProviderResponse]  # type: ignore[assignment]
+    """Asks a provider for its models with settings that need not be stored, and explains what fails.
+    Stores nothing. Only for operators, and for administrators of the organisation of the request;
+    for others the call fails with `NOT_FOUND`, as for an organisation that does not exist.
+
+    A provider that does not answer, or refuses, is no error: the response has a `problem`. The
+    provider has 5 seconds; after a failure, up to two other addresses of the same host have 2
+    seconds each, without the key if the address is of another scheme. Fails with
+    `INVALID_ARGUMENT` for an address that cannot be one, and for a stored key that would be sent
+    to another server.
     """
     GenerateMessage: _aio.UnaryStreamMultiCallable[_connector_pb2.GenerateMessageRequest, _connector_pb2.GenerateMessageResponse]  # type: ignore[assignment]
     """Generates an answer. Each response carries the events that were ready together. The events of
@@ -150,6 +172,23 @@ class ConnectorServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_connector_pb2.ListModelsResponse, _abc.Awaitable[_connector_pb2.ListModelsResponse]]:
         """Lists the models that are ready to answer, ordered by connector and model. A
         connector whose provider does not answer contributes no models and a problem.
+        """
+
+    @_abc_1.abstractmethod
+    def CheckProvider(
+        self,
+        request: _connector_pb2.CheckProviderRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_connector_pb2.CheckProviderResponse, _abc.Awaitable[_connector_pb2.CheckProviderResponse]]:
+        """Asks a provider for its models with settings that need not be stored, and explains what fails.
+        Stores nothing. Only for operators, and for administrators of the organisation of the request;
+        for others the call fails with `NOT_FOUND`, as for an organisation that does not exist.
+
+        A provider that does not answer, or refuses, is no error: the response has a `problem`. The
+        provider has 5 seconds; after a failure, up to two other addresses of the same host have 2
+        seconds each, without the key if the address is of another scheme. Fails with
+        `INVALID_ARGUMENT` for an address that cannot be one, and for a stored key that would be sent
+        to another server.
         """
 
     @_abc_1.abstractmethod

@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import structlog
-from heddle_runtime.errors import HeddleError
+from heddle_runtime.errors import DeadlineError, HeddleError
 
 from heddle_connector.sdk import Connector, Model
 
@@ -26,6 +26,8 @@ class ModelList:
     connector: str
     models: Sequence[Model] = ()
     problem: str = ""
+    error: HeddleError | None = None
+    """The cause, unless it is in third-party code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,14 @@ class ModelCatalogue:
         expires, cached = self._cache.get(connector, (0.0, None))
         if cached is not None and time.monotonic() < expires:
             return cached
-        models = await _fetch(name, connector, seconds)
+        models = await fetch_models(name, connector, seconds)
         lifetime = _PROBLEM_CACHE_SECONDS if models.problem else _CACHE_SECONDS
         self._cache[connector] = (time.monotonic() + lifetime, models)
         return models
 
 
-async def _fetch(name: str, connector: Connector[Any], seconds: float) -> ModelList:
+async def fetch_models(name: str, connector: Connector[Any], seconds: float) -> ModelList:
+    """Ask a provider for its models within `seconds`; a failure is a part of the result."""
     try:
         async with asyncio.timeout(seconds):
             return ModelList(name, await connector.models(seconds))
@@ -87,9 +90,10 @@ async def _fetch(name: str, connector: Connector[Any], seconds: float) -> ModelL
         log.warning(
             "models not listed", connector=name, error=error.message, diagnosis=error.diagnosis
         )
-        return ModelList(name, problem=error.message)
+        return ModelList(name, problem=error.message, error=error)
     except TimeoutError:
-        return ModelList(name, problem=f"The provider did not answer within {seconds:.1f} s.")
+        late = DeadlineError(f"The provider did not answer within {seconds:g} s.")
+        return ModelList(name, problem=late.message, error=late)
     except Exception:  # third-party code, which must not hide the models of other connectors
         log.exception("connector cannot list its models", connector=name)
         return ModelList(

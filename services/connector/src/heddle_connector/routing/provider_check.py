@@ -5,14 +5,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from heddle_runtime.errors import HeddleError
 from heddle_runtime.errors.conditions import Condition
 
+from heddle_connector.routing.model_catalogue import MAX_LIST_SECONDS, fetch_models
 from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.sdk import Connector
 
-_SECONDS = 3.0
-"""The time limit for a provider to list its models."""
 _RECHECK_SECONDS = 30.0
 _RECHECK_PROBLEM_SECONDS = 5.0
 
@@ -63,13 +61,8 @@ class ProviderCheck:
 
 async def _problem(name: str, connector: Connector[Any]) -> str:
     """Return why a connector has no models, empty if it has some."""
-    try:
-        async with asyncio.timeout(_SECONDS):
-            models = await connector.models(_SECONDS)
-    except HeddleError as error:
-        return f"{name}: {error.diagnosis or error.message}"
-    except TimeoutError:
-        return f"{name}: The provider does not answer within {_SECONDS:g} s."
-    except Exception as error:  # noqa: BLE001 - third-party code, which must not hide the others
-        return f"{name}: {type(error).__name__}."
-    return "" if models else f"{name}: The provider has no models."
+    listed = await fetch_models(name, connector, MAX_LIST_SECONDS)
+    if listed.models:
+        return ""
+    diagnosis = listed.error.diagnosis if listed.error else ""
+    return f"{name}: {diagnosis or listed.problem or 'The provider has no models.'}"

@@ -6,8 +6,9 @@ from typing import Any
 
 import structlog
 from heddle.account.v1.account_pb2 import Provider, ResolveSettingsResponse
+from heddle.connector.v1 import connector_pb2 as pb
 from heddle_runtime.contract.default_model import DEFAULT_CONNECTOR
-from heddle_runtime.errors import NotSetUpError, UnavailableError
+from heddle_runtime.errors import NotFoundError, NotSetUpError, UnavailableError
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.callers import home
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
@@ -16,6 +17,7 @@ from heddle_connector.generation.call import Call
 from heddle_connector.http import HttpClient
 from heddle_connector.routing.model_catalogue import Access
 from heddle_connector.routing.registry import Registry
+from heddle_connector.routing.settings_check import Candidate, requested_provider
 from heddle_connector.sdk import Connector
 from heddle_connector.sdk.organization import organization_settings
 
@@ -178,6 +180,31 @@ class TenantConnectors:
                 accessible[name] = self._access(name, settings)
         return accessible
 
+    async def candidate(self, request: pb.CheckProviderRequest) -> Candidate:
+        """Return a connector with the settings of a request; without any, with those that apply.
+
+        Raises:
+            InvalidRequestError: The address is none, or the stored key belongs to another server.
+            NotFoundError: There is no such organisation or connector.
+            NotSetUpError: The connector is not available to organisations.
+        """
+        name, slug = request.connector, request.organization
+        settings = await self.settings.of(slug, "")
+        if not settings.organization:
+            raise no_organization(slug)
+        operator_connector = self._registry.get(name)
+        http = self._http if settings.system else self._restricted_http
+        if name not in self._supplied and not settings.system:
+            raise _not_available(name)
+        stored = self._providers(settings).get(name)
+        if not (request.base_url or request.api_key or stored) or name not in self._supplied:
+            if not self._uses_operator_settings(settings, name):
+                raise _not_set_up(name)
+            return Candidate(operator_connector, self._http, is_changeable=False)
+        provider = requested_provider(request, stored or Provider())
+        plugin = self._plugins[name]
+        return Candidate(plugin.open(organization_settings(plugin, provider), http), http)
+
     async def close(self) -> None:
         """Close the connectors that were created here."""
         for (name, *_), connector in self._connectors.items():
@@ -229,6 +256,11 @@ class TenantConnectors:
                 self._connectors.popitem(last=False)
         self._connectors.move_to_end(key)
         return connector
+
+
+def no_organization(slug: str) -> NotFoundError:
+    """Return the error about an organisation that is missing, or must seem so."""
+    return NotFoundError(f"No organisation is named {slug[:200]!r}.", organization=slug[:200])
 
 
 def _not_set_up(connector: str) -> UnavailableError:

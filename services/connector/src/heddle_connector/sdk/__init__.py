@@ -52,6 +52,7 @@ from heddle_connector.http.provider_errors import error_in_body
 from heddle_connector.http.sse import SseDecoder
 from heddle_connector.http.tolerant_json import BAD_JSON, TolerantDecoder, argument_text, as_text
 from heddle_connector.sdk.definition import (
+    WEB_PAGE,
     BaseUrl,
     Connector,
     Example,
@@ -69,6 +70,7 @@ from heddle_connector.sdk.time_limit import TimeLimit
 
 __all__ = [
     "BAD_JSON",
+    "WEB_PAGE",
     "AnswerReader",
     "AnswerWarning",
     "Assistant",

@@ -22,6 +22,8 @@ from heddle_connector.generation.stalls import LimitedBatches
 from heddle_connector.http import HttpClient, Request
 from heddle_connector.http.tolerant_json import BAD_JSON
 
+WEB_PAGE = "web_page"
+"""The metadata of the error about a list of models that is a web page."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
@@ -145,10 +147,14 @@ class Connector(ABC, Generic[SettingsT]):
         Raises:
             HeddleError: The provider fails, or sends something else.
         """
+        body = await self.http.fetch(request)
         try:
-            return msgspec.json.decode(await self.http.fetch(request), type=kind)
+            return msgspec.json.decode(body, type=kind)
         except BAD_JSON:
-            raise ProviderGarbledError("The provider's list of models is not one.") from None
+            error = ProviderGarbledError("The provider's list of models is not one.")
+            if body.lstrip().startswith(b"<"):
+                error.metadata[WEB_PAGE] = "true"
+            raise error from None
 
     async def close(self) -> None:
         """Release resources. Called once, when the service stops."""
