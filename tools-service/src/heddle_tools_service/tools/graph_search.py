@@ -14,7 +14,6 @@ from heddle_tools_service.capabilities.graph import (
 )
 from heddle_tools_service.capabilities.passages import Passage, stored_attributes
 from heddle_tools_service.sdk import (
-    Collections,
     Example,
     Source,
     ToolArguments,
@@ -25,7 +24,7 @@ from heddle_tools_service.sdk import (
     tool,
 )
 from heddle_tools_service.tools.retrieval import (
-    MAX_COLLECTIONS,
+    NamedCollections,
     any_chosen,
     documents_exist,
     refuse_failure,
@@ -43,11 +42,8 @@ _CAUTION = (
 class GraphConfig(ToolConfig):
     """The collections whose graphs are asked, and the size of the answer."""
 
-    collections: Collections = Field(
-        title="Collections",
-        max_length=MAX_COLLECTIONS,
-        description="Collections to ask; those that were made with a graph",
-        examples=[["kb-1"]],
+    collections: NamedCollections = Field(
+        description="Collections to ask; those that were made with a graph"
     )
     themes: int = Field(
         title="Themes", default=5, ge=1, le=20, description="Themes to tell in the mode global"

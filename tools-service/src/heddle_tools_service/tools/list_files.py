@@ -4,7 +4,7 @@ from pydantic import Field
 
 from heddle_tools_service.capabilities.workspace import Entry, Workspace
 from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
-from heddle_tools_service.tools.workspace_options import WorkspaceConfig
+from heddle_tools_service.tools.workspace_options import PathPattern, WorkspaceConfig
 
 
 class ListFiles(ToolArguments):
@@ -13,11 +13,7 @@ class ListFiles(ToolArguments):
     folder: str = Field(
         default="", max_length=4_096, description="Folder to list; empty: the whole workspace"
     )
-    pattern: str = Field(
-        default="",
-        max_length=500,
-        description="Only files whose path matches this glob, such as *.py or src/**/test_*.py",
-    )
+    pattern: PathPattern = ""
     depth: int = Field(
         default=8, ge=1, le=32, description="How many folders deep; 1 is the folder alone"
     )

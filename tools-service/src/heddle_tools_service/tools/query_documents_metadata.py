@@ -17,7 +17,6 @@ from heddle_tools_service.capabilities.document_queries import (
 )
 from heddle_tools_service.capabilities.small_model import SmallModel
 from heddle_tools_service.sdk import (
-    Collections,
     Example,
     ToolArguments,
     ToolCall,
@@ -27,7 +26,7 @@ from heddle_tools_service.sdk import (
     tool,
 )
 from heddle_tools_service.tools.retrieval import (
-    MAX_COLLECTIONS,
+    NamedCollections,
     any_chosen,
     documents_exist,
     refuse_failure,
@@ -60,11 +59,8 @@ _BEGIN = re.compile(r"\b(?:SELECT|WITH)\b", re.IGNORECASE)
 class DocumentsConfig(ToolConfig):
     """The collections whose documents can be asked about, and the size of the answer."""
 
-    collections: Collections = Field(
-        title="Collections",
-        max_length=MAX_COLLECTIONS,
-        description="Collections whose documents can be asked about",
-        examples=[["kb-1"]],
+    collections: NamedCollections = Field(
+        description="Collections whose documents can be asked about"
     )
     max_rows: int = Field(
         title="Rows", default=50, ge=1, le=500, description="Rows of an answer at most"

@@ -36,6 +36,9 @@ RerankingOption = Annotated[
         "knowledge service",
     ),
 ]
+NamedCollections = Annotated[
+    Collections, Field(title="Collections", max_length=MAX_COLLECTIONS, examples=[["kb-1"]])
+]
 _TRIAL_SECONDS = 2.0
 _TRIAL_QUERY = "What is this?"
 _NO_QUERY = "No user message found for query"
@@ -44,12 +47,7 @@ _NO_QUERY = "No user message found for query"
 class KnowledgeBaseConfig(ToolConfig):
     """The collections to search, and the number and order of results."""
 
-    collections: Collections = Field(
-        title="Collections",
-        max_length=MAX_COLLECTIONS,
-        description="List of collection IDs to query",
-        examples=[["kb-1"]],
-    )
+    collections: NamedCollections = Field(description="List of collection IDs to query")
     top_k: int = Field(
         title="Results",
         default=3,

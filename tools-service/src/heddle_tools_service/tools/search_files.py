@@ -4,7 +4,7 @@ from pydantic import Field
 
 from heddle_tools_service.capabilities.workspace import FileQuery, Workspace
 from heddle_tools_service.sdk import ToolArguments, ToolCall, ToolResult, tool
-from heddle_tools_service.tools.workspace_options import WorkspaceConfig
+from heddle_tools_service.tools.workspace_options import PathPattern, WorkspaceConfig
 
 
 class SearchFiles(ToolArguments):
@@ -27,11 +27,7 @@ class SearchFiles(ToolArguments):
     folder: str = Field(
         default="", max_length=4_096, description="Folder to search in; empty: everywhere"
     )
-    pattern: str = Field(
-        default="",
-        max_length=500,
-        description="Only files whose path matches this glob, such as *.py or src/**/test_*.py",
-    )
+    pattern: PathPattern = ""
     max_results: int = Field(default=100, ge=1, le=500, description="The most lines to show")
 
 

@@ -1,6 +1,6 @@
 """The options and reports that all tools of the workspace share."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -8,6 +8,13 @@ from heddle_tools_service.capabilities.workspace import Area, ChangedFile, Patch
 from heddle_tools_service.sdk import FileChange, ToolCall, ToolConfig
 
 PATH = "Path of the file, relative to the workspace, with / between names"
+PathPattern = Annotated[
+    str,
+    Field(
+        max_length=500,
+        description="Only files whose path matches this glob, such as *.py or src/**/test_*.py",
+    ),
+]
 _MAX_DIFF_CHARS = 50_000
 
 
