@@ -68,7 +68,8 @@ class _Kept(msgspec.Struct):
 async def measure(count: int, folder: Path, seconds: float) -> Size:
     """Fill a store of so many passages, unless it is there, and measure it."""
     place = folder / f"store-{count}"
-    if not place.exists():
+    is_new = not place.exists()
+    if is_new:
         await _run("scale_fill", str(place), str(count), str(_TEXTS))
     known = truth(_TEXTS, count)
     async with AsyncExitStack() as stack:
@@ -77,7 +78,7 @@ async def measure(count: int, folder: Path, seconds: float) -> Size:
         store = await stack.enter_async_context(open_store(place, embedder, quiet_seconds=1e6))
         ways = searches(store)
         upkeep = None
-        if not await store.has_vector_index(COLLECTION):
+        if is_new:
             upkeep = await _tidied(store, ways["hybrid"], known.questions)
         tenth = {"vector": known.tenth, "vector, filtered": known.tenth_filtered}
         own = await bare(stack, place, store, embedder)

@@ -11,6 +11,7 @@ from heddle_knowledge.engines.conditions import Condition
 from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.store import KnowledgeStore
 from knowledge.store.places import Place
+from knowledge.store.vector_indexes import is_indexed
 from runtime.examples import mostly_on
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -151,7 +152,7 @@ async def test_a_selective_filter_fills_the_answer_whatever_the_index(place: Pla
             async for _ in store.documents.ingest("docs", name, text.encode(), metadata=labels):
                 pass
         await store.tidy("docs")
-        assert await store.has_vector_index("docs")
+        assert await is_indexed(place, store, "docs")
         where = matching(of("kind", "equal", "few"))
         for mode in ("hybrid", "vector"):
             passages = await store.passages.search(

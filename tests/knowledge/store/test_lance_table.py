@@ -13,6 +13,7 @@ from heddle_knowledge.engines.interface import Layout
 from heddle_knowledge.engines.lance import open_folder
 from heddle_knowledge.engines.lance_table import LanceTable
 from heddle_knowledge.engines.languages import ENGLISH
+from knowledge.store.vector_indexes import has_vector_index
 from runtime.examples import sampled
 
 DIM = 8
@@ -82,10 +83,10 @@ async def test_many_small_commits_leave_few_files_and_complete_indexes(
 async def test_vectors_are_indexed_from_so_many_rows_on(table: LanceTable) -> None:
     await add(table, 0, 299)
     await table.optimize(ENGLISH, 300)
-    assert not await table.has_vector_index()
+    assert not await has_vector_index(table)
     await add(table, 299, 1)
     await table.optimize(ENGLISH, 300)
-    assert await table.has_vector_index()
+    assert await has_vector_index(table)
     await add(table, 300, 4)
     everything = await table.nearest(np.ones(DIM, np.float32), ["name"], EVERYTHING, 400)
     assert everything.num_rows == 304

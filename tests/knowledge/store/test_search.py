@@ -10,6 +10,7 @@ from heddle_knowledge.collection.types import Mode
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.store import KnowledgeStore
 from knowledge.store.places import Place
+from knowledge.store.vector_indexes import is_indexed
 from runtime.examples import mostly_on
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -154,9 +155,9 @@ async def test_large_collections_get_an_approximate_index_that_misses_little(
         text = "\n\n".join(f"word{n} word{n // 7} word{n // 3} " + "x " * 150 for n in range(400))
         await put(store, "a", text)
         exact = await store.passages.search("docs", "word7 word21", top_k=20, mode="vector")
-        assert not await store.has_vector_index("docs")
+        assert not await is_indexed(place, store, "docs")
         await store.tidy("docs")
-        assert await store.has_vector_index("docs")
+        assert await is_indexed(place, store, "docs")
         near = await store.passages.search("docs", "word7 word21", top_k=20, mode="vector")
         assert len({p.ordinal for p in near} & {p.ordinal for p in exact}) >= 18
         await put(store, "b", "word7 word21 new")

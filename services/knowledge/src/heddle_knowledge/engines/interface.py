@@ -125,9 +125,6 @@ class Table(Protocol):
             version_seconds: How long files of earlier versions stay, see `optimize`.
         """
 
-    async def has_vector_index(self) -> bool:
-        """Return whether its vectors are searched through an approximate index."""
-
     def close(self) -> None:
         """Let go of it."""
 

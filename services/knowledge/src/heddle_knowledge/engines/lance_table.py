@@ -170,11 +170,6 @@ class LanceTable:
                     )
                 )
 
-    async def has_vector_index(self) -> bool:
-        """Return whether it has an index of vectors."""
-        indexes = await self.opened.list_indices()
-        return any(self.layout.vector in index.columns for index in indexes)
-
     def close(self) -> None:
         """Let go of it."""
         self.opened.close()  # type: ignore[no-untyped-call]  # no annotations there

@@ -219,17 +219,6 @@ class KnowledgeStore:
             if collection.backend == EMBEDDED:
                 self._maintenance.revisit(collection.id)
 
-    async def has_vector_index(self, collection: str) -> bool:
-        """Return whether a collection's vectors are searched through an approximate index.
-
-        Raises:
-            CollectionNotFoundError: There is no such collection.
-            ForeignBackendError: Another backend holds it.
-        """
-        handle = await self._context.open(collection)
-        async with handle.using():
-            return await handle.table.has_vector_index()
-
     async def aclose(self) -> None:
         """Stop background work. `open_store` calls this."""
         await self._maintenance.aclose()
