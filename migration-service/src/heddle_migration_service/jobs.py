@@ -152,7 +152,6 @@ class _Run:
         return (await _patiently(lambda: self._credentials.call(method, request))).stop
 
     async def _renew(self) -> None:
-        """Renew the claim while a batch takes long."""
         while True:
             await asyncio.sleep(_RENEWAL_SECONDS)
             await self.report()

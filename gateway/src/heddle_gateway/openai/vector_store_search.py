@@ -162,7 +162,6 @@ async def search_collection(
 
 
 def _requests(store: str, body: Search) -> list[knowledge_pb2.SearchCollectionsRequest]:
-    """Return the request of each query."""
     common = knowledge_pb2.SearchCollectionsRequest(
         collections=[store], top_k=body.max_num_results or _DEFAULT_RESULTS
     )

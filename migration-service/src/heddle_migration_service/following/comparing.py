@@ -146,7 +146,6 @@ async def _add(
 
 
 async def _shares(tables: LambTables, ids: Sequence[int]) -> dict[int, list[str]]:
-    """Return whom assistants are shared with, by their ids."""
     rows = await tables.matching(SHARES, "assistant_id", ids, ("shared_with_user_id",))
     numbers = {n for row in rows if (n := row.whole("shared_with_user_id")) is not None}
     user_rows = await tables.matching(users.TABLE, "id", numbers, ("user_email",))

@@ -137,7 +137,6 @@ def _changed(
     context: object,
     ids: set[int],
 ) -> list[Changed]:
-    """Return those rows of a batch that changed."""
     compared = [i for i, name in enumerate(names) if name not in _NOT_COMPARED]
     form = hashlib.blake2b(repr((_FORM, names)).encode()).digest()
     changed = []

@@ -315,7 +315,6 @@ async def _without_model(text: str) -> AsyncGenerator[pb.RunCompletionResponse]:
 
 
 def _shows_a_tool(event: pb.RunEvent) -> bool:
-    """Return whether an event shows that a tool ran."""
     return bool(event.HasField("sources") or event.tool_finished.HasField("elapsed"))
 
 

@@ -15,7 +15,6 @@ DEFAULT = "parallel"
 
 
 async def _run_in_order(run: ToolRun, bound: Sequence[BoundTool]) -> AsyncGenerator[Events]:
-    """Run each tool in a call of its own."""
     earlier: list[tool_pb2.EarlierResult] = []
     for each in bound:
         async with aclosing(execute(run, [each], earlier)) as batches:

@@ -215,7 +215,6 @@ def _options(call: Call) -> dict[str, Any]:
 
 
 def _format(response_format: msgspec.Raw) -> Any:  # noqa: ANN401 - a name or a schema
-    """Return Ollama's form of OpenAI's `response_format`."""
     match msgspec.json.decode(response_format):
         case {"type": "json_object"}:
             return "json"

@@ -235,7 +235,6 @@ class TenantConnectors:
         return {name: p for name, p in settings.providers.items() if name in self._supplied}
 
     def _uses_operator_settings(self, settings: ResolveSettingsResponse, name: str) -> bool:
-        """Return whether an organisation uses a connector with the operator's settings."""
         if name not in self._supplied:
             return settings.system
         return name not in settings.providers and (settings.system or self._shared)

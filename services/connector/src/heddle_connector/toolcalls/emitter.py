@@ -195,7 +195,6 @@ class Emitter:
         return events
 
     def _emit_waiting(self, text: str) -> None:
-        """Emit reasoning that was held back, and `text`."""
         text = "".join((*self._waiting, text))
         self._append(ReasoningPiece, text if self.in_reasoning else text.lstrip())
         self._waiting.clear()

@@ -110,7 +110,6 @@ class Passages:
     async def _with_pictures(
         self, handle: CollectionHandle, passages: list[Passage]
     ) -> list[Passage]:
-        """Mark the passages whose pages have pictures."""
         contents = {passage.sha256 for passage in passages if passage.page}
         if not contents:
             return passages

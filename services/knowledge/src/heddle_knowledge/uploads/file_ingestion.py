@@ -163,7 +163,6 @@ def _explained(attachment: Attachment, error: Exception) -> str:
 
 
 def _failed(attachment: Attachment, error: str, *, unreadable: bool = False) -> Attachment:
-    """Return a file whose ingestion failed."""
     return msgspec.structs.replace(
         attachment, state="failed", error=redact(error), unreadable=unreadable
     )

@@ -85,7 +85,6 @@ class OldUploads:
         return [each for each in files if each.id not in used]
 
     async def _deleted(self, file: _File) -> bool:
-        """Delete a file, and return whether it was still there."""
         try:
             if not await self.deletions.delete(file.person, file.id):
                 return False

@@ -251,7 +251,6 @@ class FileServicer(FileCalls, pb_grpc.FileServiceServicer):
         return batch_message(batch, await self._attachments.of_batch(batch))
 
     async def _shown(self, files: Sequence[Attachment]) -> list[pb.AttachedFile]:
-        """Return files of one collection as callers see them, with their ingestions."""
         ingestions = await self._attachments.reported(files)
         return [attached_message(each, ingestions.get(each.file_id)) for each in files]
 

@@ -355,7 +355,6 @@ class RoutingLoop:
 
 
 def _describe_decision(decision: Decision, assistant: Assistant, state: State) -> None:
-    """Add a decision to its span."""
     if not spans.is_drawn():
         return
     known: dict[str, spans.Value] = {

@@ -57,6 +57,5 @@ async def summarize(ask: AskModel, state: State, max_words: int, max_prompt_char
 
 
 def _first(citations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the first sources that fit into the limit."""
     sizes = accumulate(len(json.dumps(each, ensure_ascii=False).encode()) for each in citations)
     return [each for each, size in zip(citations, sizes, strict=True) if size <= _MAX_SOURCES_BYTES]

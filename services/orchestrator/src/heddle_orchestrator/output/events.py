@@ -97,7 +97,6 @@ def output_filter(hosts: str) -> OutputFilter | None:
 
 
 def _payload(text: str, policy: OutputPolicy) -> str:
-    """Return a JSON value whose texts are filtered."""
     return json.dumps(_value(json.loads(text), policy)) if text else text
 
 

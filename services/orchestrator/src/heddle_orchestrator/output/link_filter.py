@@ -212,7 +212,6 @@ class LinkFilter:
         return self._shown(address), match.end()
 
     def _drop(self, ends: re.Pattern[str]) -> Step:
-        """Drop the rest of an address."""
         end = ends.search(self._text)
         if end is None:
             return "", len(self._text)

@@ -102,7 +102,6 @@ def _in_quotes(text: str, groups: Groups) -> Span | None:
 
 
 def _element(text: str, groups: Groups) -> Span | None:
-    """Return the text of an XML element."""
     first = groups[0][1]
     last = text.find("</", first, first + _MAX_SECRET)
     if last < 0 or "<" in text[first:last]:

@@ -128,7 +128,6 @@ def _demos(dspy: Any, tools: Sequence[Candidate]) -> list[Any]:  # noqa: ANN401 
 
 
 def _model(dspy: Any, ask: AskModel, loop: asyncio.AbstractEventLoop) -> Any:  # noqa: ANN401 - see above
-    """Return a DSPy model that asks the assistant's model."""
     calling = caller()  # the program may call its model from any thread
 
     class Model(dspy.BaseLM):  # type: ignore[misc] # its base is known only when it is installed

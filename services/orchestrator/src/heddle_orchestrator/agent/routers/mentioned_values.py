@@ -58,7 +58,6 @@ def _contains_value(text: str, schema: Any, tool: Candidate) -> bool | None:  # 
 
 
 def _contained(values: Sequence[str], text: str) -> list[str]:
-    """Return the values that a text contains as words."""
     whole = text.casefold()
     return [
         each for each in values if re.search(rf"(?<!\w){re.escape(each.casefold())}(?!\w)", whole)
