@@ -36,19 +36,35 @@ TARGETS = {
 }
 """The lines that each package should have at most."""
 RECORDED = {
-    "heddle_gateway": 13_600,
+    "heddle_gateway": 13_100,
     "heddle_tools_service": 17_500,
-    "heddle_migration_service": 11_200,  # with what gateway and command had for LAMB alone
-    "heddle_assistants": 14_100,
-    "heddle_connector": 12_400,  # with the test of a provider's settings
-    "heddle_knowledge": 19_200,
+    # LAMB's REST and knowledge-server forms, its import, following and proxy are protocols of
+    # others: each has the routes, the faults and the formats that its clients know.
+    "heddle_migration_service": 11_200,
+    # Accounts, audit, versions, usage and following each have tables, rights and concurrent changes
+    # of their own; what the gateway knew of prices, quotas and organisations is here as well.
+    "heddle_assistants": 13_700,
+    # 3,300 lines read tool calls that models write as text, 1,600 are an HTTP client that tolerates
+    # odd answers of providers, and 1,300 are the interface and the test kit for other connectors.
+    "heddle_connector": 12_400,
+    "heddle_knowledge": 18_600,
+    # 3,100 lines are the routing agent: five routers that `benchmarks.agent` compares.
     "heddle_orchestrator": 8_600,
-    "heddle_runtime": 13_000,  # with `database`, and with what writes messages as JSON
+    # Ten packages share it: the database of two members, calls on one stream, redaction, telemetry
+    # and the JSON form of messages stand here once instead of in each of them.
+    "heddle_runtime": 13_000,
+    # 1,100 lines back up and restore a whole installation, its secrets and object stores included.
     "heddle_devstack": 1_900,
+    # Gateway, assistants, migration-service and command use it; inside one, the others would have
+    # to depend on that one.
     "heddle_conversion": 1_800,
+    # The members above their targets, for the reasons above.
     TOTAL: 113_200,
 }
-"""The limit of each package that is above its target: its lines, rounded up. It may only fall."""
+"""The limit of each package that is above its target: its lines, rounded up. It may only fall.
+
+A comment says why a package is above its target by more than 5 %.
+"""
 SLACK = 1_000
 """A recorded limit is lowered when so many lines are gone."""
 
