@@ -77,6 +77,7 @@ def test_sqlite_and_a_folder_move_to_postgresql_and_back(
     run(f"restore {archive} --compare", third, monkeypatch)
 
 
+@pytest.mark.exhaustive
 def test_collections_move_to_an_object_store_and_back(
     archive: Path, object_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,7 @@ async def test_equal_prompts_are_equal_and_others_are_explained_or_flagged(
     assert "LAMB answers 401" in refused[1]
 
 
+@pytest.mark.exhaustive
 async def test_prompts_with_a_knowledge_store_differ_in_their_sources_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

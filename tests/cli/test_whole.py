@@ -75,6 +75,7 @@ async def finish(process: asyncio.subprocess.Process) -> tuple[int | None, str, 
     return process.returncode, out.decode(), notes.decode()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
 async def test_an_interrupted_ingestion_goes_on_where_it_was_and_is_found(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "assistants", tmp_path / "assistants")

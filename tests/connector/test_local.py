@@ -287,6 +287,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("how", "code"), sampled([("stop", 0), ("exit", 7)], 1))
 async def test_stopping_in_mid_answer_never_crashes_the_process(how: str, code: int) -> None:
     """The engine crashes if it is freed in mid-answer."""

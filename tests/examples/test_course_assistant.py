@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from examples.serving import served, source_names
 
 TITLE = "Statistics for biologists 3: samples and estimates"
 
 
+@pytest.mark.exhaustive
 async def test_the_model_gets_the_slides_of_the_question_and_the_student_their_pages(
     tmp_path: Path,
 ) -> None:

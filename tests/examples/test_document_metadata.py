@@ -27,6 +27,7 @@ def by_turns(body: Body) -> Sequence[Delta]:
     return [query, calls("retrieve_documents", json.dumps(SPRING), 1)]
 
 
+@pytest.mark.exhaustive
 async def test_it_counts_by_metadata_and_finds_decisions_of_a_span_of_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

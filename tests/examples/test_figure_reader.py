@@ -44,6 +44,7 @@ def tools(happened: list[dict[str, Any]]) -> list[str]:
     return [choice["tool"] for each in decisions for choice in each["choices"]]
 
 
+@pytest.mark.exhaustive
 async def test_each_question_takes_its_own_way_to_an_answer(reader: Reader) -> None:
     question = "Where does the water enter in the diagram of the apparatus?"
 

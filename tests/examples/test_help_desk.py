@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from examples.serving import served, source_names
 
 
+@pytest.mark.exhaustive
 async def test_a_question_in_one_language_finds_the_page_in_another(tmp_path: Path) -> None:
     async with served(tmp_path, "help-desk", collections=["help-desk"]) as desk:
         answer = await desk.ask("¿Cuánto tiempo puedo tener un libro?")

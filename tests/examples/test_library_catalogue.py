@@ -27,6 +27,7 @@ BOOKS = {
 }
 
 
+@pytest.mark.exhaustive
 async def test_it_lists_books_and_says_when_there_are_none_or_no_catalogue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

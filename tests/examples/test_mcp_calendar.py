@@ -74,6 +74,7 @@ async def test_without_the_server_the_request_fails_and_says_which_command_is_mi
     assert model.bodies == []
 
 
+@pytest.mark.exhaustive
 async def test_model_and_reader_learn_that_a_calendar_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Upstream
 ) -> None:

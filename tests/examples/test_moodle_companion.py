@@ -104,6 +104,7 @@ async def test_it_knows_what_moodle_says_about_the_one_who_asks(uni: University)
     assert {call["userid"] for call in uni.site.calls if "userid" in call} == {"7"}
 
 
+@pytest.mark.exhaustive
 async def test_each_reason_why_moodle_tells_nothing_is_the_answer(uni: University) -> None:
     without_user = await uni.heddle.ask("12", QUESTION)
     uni.site.token = "another"

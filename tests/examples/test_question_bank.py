@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from examples.example_heddle import example
 from integration.whole import write_assistant
 
@@ -9,6 +10,7 @@ TOOL = "plugins/question_bank.py"
 BANK = "documents/questions.txt"
 
 
+@pytest.mark.exhaustive
 async def test_it_finds_the_questions_of_a_subject_and_says_when_the_bank_is_missing(
     tmp_path: Path,
 ) -> None:

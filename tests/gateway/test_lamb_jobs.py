@@ -73,6 +73,7 @@ async def test_a_cancelled_job_cannot_be_retried_or_cancelled_again(shelf: Shelv
     assert file["status"] == "cancelled"
 
 
+@pytest.mark.exhaustive
 async def test_times_of_a_job_are_in_order(shelf: Shelves) -> None:
     path = await new_collection(shelf)
     book = pdf(*(f"Page {number} is about looms and sheds." for number in range(PAGES)))

@@ -214,6 +214,7 @@ def test_the_command_reports_progress_into_a_pipe(heddle: Heddle) -> None:
     assert "new         long.txt: " in result
 
 
+@pytest.mark.exhaustive
 def test_scores_of_pages_mean_the_same_for_every_question(heddle: Heddle) -> None:
     path = heddle.written("pages.pdf", pdf(*PAGES[1:3]))
     heddle.ran("ingest", path, "--collection", "pages", "--page-handling", "search")
@@ -245,6 +246,7 @@ def test_numbers_of_pages_contents_and_front_matter_are_no_passages(heddle: Hedd
     assert felt["attributes"] == {"author": "Ana", "tags": "wool, water"}
 
 
+@pytest.mark.exhaustive
 def test_space_is_free_after_a_bulk_load_without_another_document(heddle: Heddle) -> None:
     for number in range(40):
         heddle.written(f"bulk-{number}.txt", f"Sack {number} holds wool. " * 20)

@@ -47,6 +47,7 @@ async def test_tools_and_arguments_are_right(models: Models, name: str) -> None:
     assert figures.foreign == 0, figures.wrong
 
 
+@pytest.mark.exhaustive
 async def test_each_kind_of_argument_is_right(models: Models) -> None:
     museum = SETS["museum"]
     some = replace(museum, questions=museum.questions[6::10])  # the question refers back

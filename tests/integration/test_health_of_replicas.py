@@ -20,9 +20,8 @@ Replicas = dict[str, dict[str, Any]]
 """What the gateway reports of the replicas, by address."""
 
 
-@pytest.mark.parametrize(
-    "host", [HOST, pytest.param("localhost", marks=pytest.mark.exhaustive, id="looked up")]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("host", [HOST, pytest.param("localhost", id="looked up")])
 async def test_each_replica_is_listed_with_its_version_while_one_is_killed_or_hangs(
     tmp_path: Path, host: str
 ) -> None:

@@ -29,7 +29,13 @@ def lines(heddle: Processes, module: str, event: str, request_id: str) -> list[d
     ]
 
 
-@pytest.mark.parametrize("modules", [ONE_PROCESS, tuple(MODULES)], ids=["one", "many"])
+@pytest.mark.parametrize(
+    "modules",
+    [
+        pytest.param(ONE_PROCESS, id="one"),
+        pytest.param((*MODULES,), id="many", marks=pytest.mark.exhaustive),
+    ],
+)
 async def test_the_line_of_a_request_names_what_took_part(
     tmp_path: Path, modules: Sequence[str]
 ) -> None:

@@ -99,9 +99,8 @@ async def hanging() -> AsyncIterator[str]:
         server.close()
 
 
-@pytest.mark.parametrize(
-    "protocol", ["http/protobuf", pytest.param("grpc", marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
 async def test_a_collector_that_hangs_costs_one_queue_and_three_seconds_of_the_stop(
     tmp_path: Path, protocol: str
 ) -> None:

@@ -151,6 +151,7 @@ def read(body: Mapping[str, Any]) -> list[str]:
     return [turn["content"] for turn in body["messages"] if turn["role"] == "tool"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("environment")
 async def test_an_assistant_uses_a_server_of_a_public_package(
     tmp_path: Path, site: Library

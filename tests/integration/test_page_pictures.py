@@ -114,6 +114,7 @@ async def test_a_picture_opens_for_those_who_may_search_and_for_nobody_else(
     assert hidden.text.replace(made.id, f"vs_{'0' * 32}") == nowhere.text
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(300)
 async def test_a_question_about_a_diagram_finds_its_page_which_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory

@@ -37,11 +37,10 @@ KEY, TRUSTED = "key-of-the-operator-1", "key-of-the-front-end-1"
 GONE, LEFT = "3", "4"
 """Assistants whose model does not exist, and whose model never stops."""
 ALL = tuple(MODULES)
-EXHAUSTIVE = pytest.mark.exhaustive
 CASES = [
-    pytest.param(ONE_PROCESS, "1", id="one", marks=EXHAUSTIVE),
+    pytest.param(ONE_PROCESS, "1", id="one"),
     pytest.param(ALL, "1", id="many"),
-    pytest.param(ALL, "0", id="many-without-multiplexing", marks=EXHAUSTIVE),
+    pytest.param(ALL, "0", id="many-without-multiplexing"),
 ]
 """All of them send their spans over HTTP."""
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -96,6 +95,7 @@ async def test_one_process_exports_the_tree_without_any_text(one: Traced) -> Non
     await check_trees(one)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("modules", "multiplexing"), CASES)
 async def test_many_processes_export_the_same_tree_without_any_text(
     tmp_path: Path, modules: Sequence[str], multiplexing: str
@@ -220,6 +220,7 @@ async def test_failures_and_cancellations_end_their_spans(one: Traced) -> None:
     assert all(attributes(span)["heddle.cancelled"] for span in cancelled())
 
 
+@pytest.mark.exhaustive
 async def test_the_flag_of_a_client_counts_from_this_machine_and_with_a_trusted_key(
     tmp_path: Path,
 ) -> None:

@@ -31,6 +31,7 @@ SECRET = "sk-proj-" + "a1B2" * 12
 QUESTION = f"What do herons do? {CANARY} {SECRET} ann@example.org"
 
 
+@pytest.mark.exhaustive
 async def test_spans_have_the_texts_that_the_operator_wants(tmp_path: Path) -> None:
     async with providing() as provider, receiving() as receiver:
         write_assistant(tmp_path, "1", ASSISTANT.replace("MODEL", "m"))

@@ -266,6 +266,7 @@ async def test_statuses_come_before_the_first_word_and_sources_reach_the_client(
     assert answer.text.rstrip().endswith("data: [DONE]")
 
 
+@pytest.mark.exhaustive
 async def test_a_default_collection_is_searched_beside_one_of_another_tool(folder: Path) -> None:
     write_assistant(
         folder,

@@ -3,11 +3,14 @@
 import subprocess
 import sys
 
+import pytest
+
 TERMINAL = {"rich", "pygments", "colorama", "typer"}
 SERVICES = {"heddle_assistants", "heddle_gateway", "heddle_knowledge"}
 PRINT = "print(*{name.partition('.')[0] for name in sys.modules})"
 
 
+@pytest.mark.exhaustive
 def test_no_service_loads_a_package_for_terminals() -> None:
     modules = ", ".join(f"{service}.__main__" for service in sorted(SERVICES))
     ran = subprocess.run(  # noqa: S603 - our own modules

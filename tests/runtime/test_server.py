@@ -95,6 +95,7 @@ async def test_a_stop_lets_running_calls_finish_and_says_so_first() -> None:
         async def finish() -> list[str]:
             """Let the call finish when the server has said that it stops; call it once more."""
             second = await anext(aiter(check))
+            check.cancel()
             request = pb.ListStrategiesRequest()
             await stub.ListStrategies(request, **new_call_options(5))
             servicer.free.set()
@@ -103,7 +104,6 @@ async def test_a_stop_lets_running_calls_finish_and_says_so_first() -> None:
 
         finishing = asyncio.create_task(finish())
     assert await finishing == ["NOT_SERVING", "1", "2"]
-    check.cancel()
     await to.close()
 
 

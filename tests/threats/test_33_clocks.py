@@ -110,6 +110,7 @@ async def test_a_service_with_a_wrong_clock_refuses_and_is_named(
     assert clocks.services.running[GATEWAY].poll() is None
 
 
+@pytest.mark.exhaustive
 async def test_requests_go_on_when_all_clocks_jump(clocks: Clocks) -> None:
     async with browser(clocks.services.url, "") as client:
         assert await works(client)

@@ -37,6 +37,7 @@ FORMS: tuple[Form, ...] = ("local", "grpc", "processes")
 PLACES = [(form, sandbox) for form in FORMS for sandbox in ("auto", "off")]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("form", "sandbox"), sampled(PLACES, 1, full=3))
 async def test_each_person_sees_the_own_things_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: Form, sandbox: str

@@ -69,6 +69,7 @@ async def told(
     return {each.id: each for each in response.assessments}
 
 
+@pytest.mark.exhaustive
 async def test_the_tool_that_is_for_what_is_asked_is_the_nearest() -> None:
     wanted = {
         "When can I ride to the station?": "bus_times",

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from assistants.database.processes import outputs, ready
 from assistants.database.rows import add_assistant
 from assistants.database.traffic import ROWS
@@ -15,6 +16,7 @@ WRITES = repetitions(15)
 """Of each writer."""
 
 
+@pytest.mark.exhaustive
 @mostly_on("dialect", "sqlite", "postgresql")
 async def test_two_replicas_lose_no_write_and_never_find_it_locked(
     filled: Database, database_url: str

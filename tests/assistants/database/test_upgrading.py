@@ -64,6 +64,7 @@ async def test_the_tables_are_those_of_the_schema(database: Database) -> None:
         assert await connection.run_sync(differences) == []
 
 
+@pytest.mark.exhaustive
 @mostly_on("dialect", "postgresql", "sqlite")
 async def test_processes_that_start_at_once_upgrade_once(empty_database_url: str) -> None:
     await outputs([await ready("upgrade_once.py", empty_database_url) for _ in range(2)])

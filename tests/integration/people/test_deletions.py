@@ -228,6 +228,7 @@ async def deleted(
         assert len(others["data"]) == 3
 
 
+@pytest.mark.exhaustive
 async def test_what_is_deleted_is_in_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -229,6 +229,7 @@ async def delete_organization(it: Installation) -> None:
         assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.exhaustive
 async def test_a_deleted_organization_leaves_nothing_but_pseudonyms_in_the_audit_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

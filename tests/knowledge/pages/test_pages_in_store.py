@@ -171,6 +171,7 @@ async def test_pages_of_a_document_that_is_coming_in_are_not_swept(store: Knowle
     assert (await store.pages.picture(looms.id, "a.pdf", 1)).data
 
 
+@pytest.mark.exhaustive
 @READ_EVERYWHERE
 async def test_a_scan_is_read_and_found_by_page_and_by_passage(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms", page_handling="search")

@@ -88,6 +88,7 @@ async def test_uploads_of_one_key_at_two_replicas_at_once_are_one_file(pair: Pai
     assert len((await pair.first.call("ListFiles")).files) == 1
 
 
+@pytest.mark.exhaustive
 async def test_a_job_of_a_replica_that_was_killed_is_completed_by_the_other_one(
     pair: Pair,
 ) -> None:
@@ -103,6 +104,7 @@ async def test_a_job_of_a_replica_that_was_killed_is_completed_by_the_other_one(
     assert await pair.second.passages("loom") == ["Threads of a loom."]
 
 
+@pytest.mark.exhaustive
 async def test_jobs_are_done_once_and_by_both_replicas(pair: Pair) -> None:
     texts = [f"Threads of loom {number}." for number in range(30)]
     identifiers = [
@@ -154,6 +156,7 @@ async def test_the_progress_of_a_job_is_visible_at_the_other_replica_while_it_ru
     assert file.start_time.ToMicroseconds() > own.start_time.ToMicroseconds()
 
 
+@pytest.mark.exhaustive
 async def test_a_job_is_cancelled_and_its_file_detached_and_deleted_at_the_other_replica(
     pair: Pair,
 ) -> None:

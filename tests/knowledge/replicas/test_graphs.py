@@ -56,6 +56,7 @@ async def themes(replica: Replica) -> pb.ListGraphThemesResponse:
     return answer
 
 
+@pytest.mark.exhaustive
 async def test_themes_of_documents_that_one_replica_ingested_are_answered_by_the_other(
     pair: tuple[Replica, Replica],
 ) -> None:

@@ -54,11 +54,8 @@ async def pair(
         yield Pair(first, second, object_server, prefix, database)
 
 
-@pytest.mark.parametrize(
-    "pair",
-    ["objects", pytest.param("rows", marks=pytest.mark.exhaustive)],
-    indirect=True,
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("pair", ["objects", "rows"], indirect=True)
 async def test_pages_of_a_replica_that_was_killed_are_found_and_shown_by_the_other_one(
     pair: Pair,
 ) -> None:
@@ -81,6 +78,7 @@ async def test_pages_of_a_replica_that_was_killed_are_found_and_shown_by_the_oth
     assert list((pair.first.folder / "data").glob("pages/*")) == []
 
 
+@pytest.mark.exhaustive
 async def test_what_one_replica_deletes_is_gone_at_both(pair: Pair) -> None:
     await pair.first.ingest("a.pdf", GUIDE)
     await pair.second.ingest("b.pdf", pdf("Felt is pressed."))

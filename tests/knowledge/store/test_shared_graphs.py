@@ -87,6 +87,7 @@ async def test_a_document_that_changes_at_one_replica_changes_its_part_at_the_ot
     assert len((await second.graphs.held("films")).parts) == len(DOCUMENTS)
 
 
+@pytest.mark.exhaustive
 async def test_two_replicas_draw_documents_of_a_new_graph_at_once(
     pair: tuple[KnowledgeStore, KnowledgeStore],
 ) -> None:

@@ -59,6 +59,7 @@ async def test_an_import_goes_on_after_a_request_that_the_server_refused(
             assert second.counts["kb_files"][3] == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("responses", sampled(range(1, RESPONSES), 1))
 async def test_an_import_that_is_stopped_goes_on_without_duplicates(
     tmp_path: Path, responses: int
@@ -72,6 +73,7 @@ async def test_an_import_that_is_stopped_goes_on_without_duplicates(
             assert await heddle.state() == expected
 
 
+@pytest.mark.exhaustive
 async def test_two_imports_at_once_copy_everything_once(tmp_path: Path) -> None:
     async with lamb_kb_server() as kb:
         expected = await complete(tmp_path / "whole", shelved(kb))

@@ -94,6 +94,7 @@ async def test_a_stopped_process_is_noticed(server: Server, idle: float) -> None
         await _answered_within(stub, 3)
 
 
+@pytest.mark.exhaustive
 async def test_a_blocked_event_loop_is_noticed_by_all_open_calls(server: Server) -> None:
     async with channel(server.address, CONTRACT) as to:
         await to.channel_ready()
@@ -121,6 +122,7 @@ async def test_a_slow_call_is_not_taken_for_a_hung_server(server: Server) -> Non
     assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
 
 
+@pytest.mark.exhaustive
 async def test_a_server_that_loads_a_library_is_not_taken_for_a_hung_one(server: Server) -> None:
     async with channel(server.address, CONTRACT) as to:
         await to.channel_ready()

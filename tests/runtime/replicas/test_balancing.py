@@ -64,6 +64,7 @@ async def test_two_replicas_share_calls_of_every_kind(tmp_path: Path, form: str)
             assert is_shared(outcomes, processes, SHARE_OF_A_KIND), (kind, outcomes)
 
 
+@pytest.mark.exhaustive
 async def test_a_replica_that_is_killed_gets_no_calls_until_it_is_back(
     deployed: Deployment,
 ) -> None:
@@ -105,6 +106,7 @@ async def test_no_safe_call_of_many_fails_when_a_replica_is_killed(deployed: Dep
         assert set(outcomes) <= processes, (kind, outcomes)
 
 
+@pytest.mark.exhaustive
 async def test_a_replica_that_is_added_gets_its_share_and_one_that_is_removed_gets_no_calls(
     deployed: Deployment,
 ) -> None:

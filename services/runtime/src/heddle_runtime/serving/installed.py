@@ -1,7 +1,9 @@
 """Loads what installed packages add to Heddle, which they name in entry points."""
 
+import sys
 from collections.abc import Callable, Iterator
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any
 
 import structlog
@@ -15,8 +17,13 @@ Report = Callable[[str, str], None]
 
 def points(group: str) -> Iterator[tuple[str, EntryPoint]]:
     """Yield the entry points of a group, each after its origin: `package:` and the distribution."""
-    for point in entry_points(group=group):
+    for point in _all_points(tuple(sys.path)).select(group=group):
         yield f"package:{point.dist.name if point.dist else point.value}", point
+
+
+@cache  # to read them takes 20 ms, and a process that runs several services asks several times
+def _all_points(_path: tuple[str, ...]) -> EntryPoints:
+    return entry_points()
 
 
 def log_skipped(origin: str, problem: str) -> None:

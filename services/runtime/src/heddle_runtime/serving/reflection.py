@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import grpc
@@ -82,6 +83,7 @@ class _Pool:
             return _POOL.FindMethodByName(symbol).containing_service.file
 
 
+@cache
 def _add_v1_contract() -> None:
     file = descriptor_pb2.FileDescriptorProto()
     reflection_pb2.DESCRIPTOR.CopyToProto(file)
