@@ -53,6 +53,7 @@ async def edit_description(caller: Caller, edits: list[tuple[int, int]]) -> None
             break
 
 
+@pytest.mark.exhaustive
 @mostly_on("dialect", "postgresql", "sqlite")
 @pytest.mark.timeout(300)
 async def test_each_row_is_migrated_once_and_no_edit_is_lost(

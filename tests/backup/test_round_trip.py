@@ -13,6 +13,7 @@ from assistants.postgres import Postgres
 from backup.filled import add_assistant, counts, environment, run
 from integration.browser import browser
 from integration.whole import whole
+from runtime.examples import sampled
 from s3_server import BUCKET, S3Server
 
 
@@ -50,7 +51,7 @@ async def _answers(folder: Path) -> None:
         await add_assistant(client, "weaver-3")  # its id is new, and the audit log goes on
 
 
-@pytest.mark.parametrize("has_objects", [False, True], ids=["database", "objects"])
+@pytest.mark.parametrize("has_objects", sampled([False, True], 1), ids=["database", "objects"])
 def test_sqlite_and_a_folder_move_to_postgresql_and_back(
     archive: Path,
     vector_server: Postgres,

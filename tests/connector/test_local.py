@@ -227,6 +227,7 @@ async def test_a_developer_speaks_as_the_system(stub: Stub) -> None:
     assert answer(await events(stub, ask(messages=messages), 60))
 
 
+@pytest.mark.exhaustive
 async def test_another_model_is_one_setting_away(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ async def next_second() -> None:
     await until(lambda: int(time.time()) > second)
 
 
+@pytest.mark.exhaustive
 async def test_an_image_of_a_replica_that_was_killed_is_served_by_the_other_one(
     tmp_path: Path, object_server: S3Server
 ) -> None:

@@ -194,6 +194,7 @@ async def test_an_answer_that_is_not_streamed_edits_as_well(tmp_path: Path) -> N
     assert (message.content, message.tool_calls) == ("add() has type hints now.", None)
 
 
+@pytest.mark.exhaustive
 async def test_edits_that_are_written_into_an_answer_change_nothing(tmp_path: Path) -> None:
     async with editing(tmp_path, [[says(EDIT_BLOCKS)]]) as editor:
         chunks = await editor.stream()
@@ -203,6 +204,7 @@ async def test_edits_that_are_written_into_an_answer_change_nothing(tmp_path: Pa
     assert changes(chunks) == []
 
 
+@pytest.mark.exhaustive
 async def test_a_model_whose_calls_all_fail_is_stopped(tmp_path: Path) -> None:
     def wrong(number: int) -> Delta:
         arguments = {"file_path": "add.py", "changes": [{**CHANGE, "old_content": f"{number}"}]}
@@ -222,6 +224,7 @@ async def test_a_model_whose_calls_all_fail_is_stopped(tmp_path: Path) -> None:
     assert changes(chunks) == []
 
 
+@pytest.mark.exhaustive
 async def test_a_file_that_is_not_there_is_told_to_the_model_and_the_person(tmp_path: Path) -> None:
     async with editing(tmp_path, [[says("Which file?")]]) as editor:
         chunks = await editor.stream(current_file="../secret.py")
@@ -247,6 +250,7 @@ async def test_a_question_about_code_reads_files_and_changes_none(tmp_path: Path
     assert changes(chunks) == []
 
 
+@pytest.mark.exhaustive
 async def test_the_model_learns_that_a_workspace_has_no_files(tmp_path: Path) -> None:
     turns = [[calls("list_files", "{}")], [says("Your workspace is empty.")]]
     async with editing(tmp_path, turns) as editor:

@@ -30,6 +30,7 @@ async def test_the_model_gets_the_slides_of_the_question_and_the_student_their_p
         assert "before the lecture of 12 November" in slides
 
 
+@pytest.mark.exhaustive
 async def test_without_slides_there_is_no_answer_but_a_reason(tmp_path: Path) -> None:
     async with served(tmp_path, "course-assistant") as course:
         answer = await course.ask("What does the standard error tell?")

@@ -63,6 +63,7 @@ async def test_it_counts_by_metadata_and_finds_decisions_of_a_span_of_time(
     assert "October" not in text
 
 
+@pytest.mark.exhaustive
 async def test_without_a_provider_the_request_fails_and_says_so(tmp_path: Path) -> None:
     async with example(tmp_path, ASSISTANT) as heddle:
         answers = await heddle.ask("13", QUESTION)

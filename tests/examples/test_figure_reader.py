@@ -71,6 +71,7 @@ async def test_each_question_takes_its_own_way_to_an_answer(reader: Reader) -> N
     assert len(reader.eyes.bodies) == 1
 
 
+@pytest.mark.exhaustive
 async def test_without_a_manual_the_model_learns_what_failed(tmp_path: Path) -> None:
     async with served(tmp_path, "figure-reader") as example:
         await example.ask("Show me the diagram of the apparatus")

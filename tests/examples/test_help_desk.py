@@ -25,6 +25,7 @@ async def test_a_question_in_one_language_finds_the_page_in_another(tmp_path: Pa
         assert "Choose **eduroam**." in desk.prompts[-1]
 
 
+@pytest.mark.exhaustive
 async def test_without_pages_the_model_learns_what_failed(tmp_path: Path) -> None:
     async with served(tmp_path, "help-desk") as desk:
         await desk.ask("When is the night room open?")

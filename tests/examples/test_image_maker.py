@@ -37,6 +37,7 @@ async def test_it_draws_in_one_style_and_changes_a_picture(
     assert prompts[2][1] == {"inlineData": {"mimeType": "image/png", "data": picture}}
 
 
+@pytest.mark.exhaustive
 async def test_without_a_key_the_request_fails_and_says_so(tmp_path: Path) -> None:
     async with example(tmp_path, ASSISTANT) as heddle:
         answers = await heddle.ask("8", REQUEST)

@@ -53,6 +53,7 @@ async def test_it_searches_for_the_question_and_again_in_words_of_its_own(
     assert json.loads(second["messages"][-1]["content"])["results"][0]["url"] == URL
 
 
+@pytest.mark.exhaustive
 async def test_model_and_reader_learn_that_the_web_cannot_be_searched(
     tmp_path: Path, model: Upstream
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from gateway.shelves import SHARED_LOOP, Shelves
 from gateway.test_lamb_jobs import jobs_until
 from gateway.test_lamb_kb import ingested, new_collection
+from runtime.examples import sampled
 
 PARAGRAPHS = [
     " ".join(f"Paragraph {paragraph} has sentence {number} on sheds." for number in range(30))
@@ -46,7 +47,9 @@ def lengths(results: list[dict[str, Any]]) -> list[int]:
     return [len(each["data"]) for each in results]
 
 
-@pytest.mark.parametrize("plugin", ["simple_ingest", "markitdown_ingest", "markitdown_plus_ingest"])
+@pytest.mark.parametrize(
+    "plugin", sampled(["simple_ingest", "markitdown_ingest", "markitdown_plus_ingest"], 1)
+)
 async def test_the_size_of_chunks_takes_effect(shelf: Shelves, plugin: str) -> None:
     sizes = {}
     for size in (100, 400, 1_500):
@@ -134,45 +137,48 @@ async def test_what_lambs_clients_always_send_is_accepted(shelf: Shelves, plugin
 
 @pytest.mark.parametrize(
     ("plugin", "parameters", "name"),
-    [
-        ("simple_ingest", {"chunk_size": 99}, "chunk_size"),
-        ("simple_ingest", {"chunk_size": 4_001}, "chunk_size"),
-        ("simple_ingest", {"chunk_size": "many"}, "chunk_size"),
-        ("simple_ingest", {"chunk_size": 200, "chunk_overlap": 101}, "chunk_overlap"),
-        ("simple_ingest", {"chunk_overlap": -1}, "chunk_overlap"),
-        ("simple_ingest", {"chunk_unit": "word"}, "chunk_unit"),
-        ("simple_ingest", {"splitter_type": "Chainsaw"}, "splitter_type"),
-        (
-            "simple_ingest",
-            {"chunk_size": 1_001, "splitter_type": "TokenTextSplitter"},
-            "chunk_size",
-        ),
-        ("simple_ingest", {"chunk_siez": 400}, "chunk_siez"),
-        ("simple_ingest", {"parent_chunk_size": 400}, "parent_chunk_size"),
-        ("simple_ingest", {"citation": "x" * 513}, "citation"),
-        ("markitdown_plus_ingest", {"image_descriptions": "llm"}, "image_descriptions"),
-        ("markitdown_plus_ingest", {"chunking_mode": "by_page"}, "chunking_mode"),
-        ("hierarchical_ingest", {"split_by_headers": False}, "split_by_headers"),
-        ("hierarchical_ingest", {"child_chunk_size": 50}, "child_chunk_size"),
-        ("hierarchical_ingest", {"parent_chunk_size": 200}, "parent_chunk_size"),
-        ("hierarchical_ingest", {"parent_chunk_size": 16_001}, "parent_chunk_size"),
-        ("hierarchical_ingest", {"child_chunk_overlap": 226}, "child_chunk_overlap"),
-        ("url_ingest", {"url": "http://example.org", "depth": 2}, "depth"),
-        ("youtube_transcript_ingest", {"video_url": "https://example.org/"}, "video_url"),
-        ("youtube_transcript_ingest", {}, "video_url"),
-        (
-            "youtube_transcript_ingest",
-            {"video_url": "abcdefghijk", "proxy_url": "http://10.0.0.1"},
-            "proxy_url",
-        ),
-        (
-            "youtube_transcript_ingest",
-            {"video_url": "abcdefghijk", "chunk_duration": 0},
-            "chunk_duration",
-        ),
-        ("base_ingest", {"text": " "}, "text"),
-        ("base_ingest", {"text": "A shed.", "source_url": "javascript:x"}, "source_url"),
-    ],
+    sampled(
+        [
+            ("simple_ingest", {"chunk_size": 99}, "chunk_size"),
+            ("simple_ingest", {"chunk_size": 4_001}, "chunk_size"),
+            ("simple_ingest", {"chunk_size": "many"}, "chunk_size"),
+            ("simple_ingest", {"chunk_size": 200, "chunk_overlap": 101}, "chunk_overlap"),
+            ("simple_ingest", {"chunk_overlap": -1}, "chunk_overlap"),
+            ("simple_ingest", {"chunk_unit": "word"}, "chunk_unit"),
+            ("simple_ingest", {"splitter_type": "Chainsaw"}, "splitter_type"),
+            (
+                "simple_ingest",
+                {"chunk_size": 1_001, "splitter_type": "TokenTextSplitter"},
+                "chunk_size",
+            ),
+            ("simple_ingest", {"chunk_siez": 400}, "chunk_siez"),
+            ("simple_ingest", {"parent_chunk_size": 400}, "parent_chunk_size"),
+            ("simple_ingest", {"citation": "x" * 513}, "citation"),
+            ("markitdown_plus_ingest", {"image_descriptions": "llm"}, "image_descriptions"),
+            ("markitdown_plus_ingest", {"chunking_mode": "by_page"}, "chunking_mode"),
+            ("hierarchical_ingest", {"split_by_headers": False}, "split_by_headers"),
+            ("hierarchical_ingest", {"child_chunk_size": 50}, "child_chunk_size"),
+            ("hierarchical_ingest", {"parent_chunk_size": 200}, "parent_chunk_size"),
+            ("hierarchical_ingest", {"parent_chunk_size": 16_001}, "parent_chunk_size"),
+            ("hierarchical_ingest", {"child_chunk_overlap": 226}, "child_chunk_overlap"),
+            ("url_ingest", {"url": "http://example.org", "depth": 2}, "depth"),
+            ("youtube_transcript_ingest", {"video_url": "https://example.org/"}, "video_url"),
+            ("youtube_transcript_ingest", {}, "video_url"),
+            (
+                "youtube_transcript_ingest",
+                {"video_url": "abcdefghijk", "proxy_url": "http://10.0.0.1"},
+                "proxy_url",
+            ),
+            (
+                "youtube_transcript_ingest",
+                {"video_url": "abcdefghijk", "chunk_duration": 0},
+                "chunk_duration",
+            ),
+            ("base_ingest", {"text": " "}, "text"),
+            ("base_ingest", {"text": "A shed.", "source_url": "javascript:x"}, "source_url"),
+        ],
+        10,
+    ),
 )
 async def test_a_parameter_that_has_no_effect_is_refused_by_name(
     shelf: Shelves, plugin: str, parameters: dict[str, Any], name: str
@@ -229,6 +235,7 @@ async def test_a_plugin_that_reads_files_needs_a_file(shelf: Shelves) -> None:
         assert response.json()["error"]["param"] == "plugin_name"
 
 
+@pytest.mark.exhaustive
 async def test_listed_defaults_are_those_of_files_without_parameters(shelf: Shelves) -> None:
     plugins = (await shelf["ana"].get("/ingestion/plugins")).json()
     assert len({each["name"] for each in plugins}) == 7

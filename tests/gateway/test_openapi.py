@@ -132,15 +132,9 @@ def quick_to_try() -> dict[str, Any]:
     return told
 
 
+@pytest.mark.exhaustive
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "phases",
-    [
-        pytest.param("coverage,stateful", marks=pytest.mark.exhaustive),
-        pytest.param("examples", marks=pytest.mark.exhaustive),
-        "fuzzing",
-    ],
-)
+@pytest.mark.parametrize("phases", ["coverage,stateful", "examples", "fuzzing"])
 async def test_the_gateway_keeps_its_word_whatever_it_is_sent(phases: str, tmp_path: Path) -> None:
     """Let schemathesis send what the description allows, and what it does not."""
     home = tmp_path / "schemathesis"  # where it leaves its notes

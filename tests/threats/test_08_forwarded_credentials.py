@@ -16,6 +16,7 @@ from integration.browser import browser
 from integration.provider import providing
 from integration.whole import whole, write_assistant
 from knowledge.kb_server import kb_server
+from runtime.examples import sampled
 from tools_service.knowledge_bases.asking import ASKED, serving_with
 from web_server import web_server
 
@@ -78,7 +79,7 @@ async def redirecting(url: str, status: int) -> AsyncGenerator[str]:
         yield address
 
 
-@pytest.mark.parametrize("status", [302, 307, 308])
+@pytest.mark.parametrize("status", sampled([302, 307, 308], 1))
 async def test_a_key_does_not_follow_a_redirect_of_a_provider(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:

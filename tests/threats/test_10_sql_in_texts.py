@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 from gateway.library import TUTOR, Library, library
 from heddle_assistants.database.schema import assistants, users
+from runtime.examples import sampled
 from sqlalchemy import func, select
 
 from gateway import accounts
@@ -70,7 +71,7 @@ async def test_texts_in_rows_and_addresses_are_only_texts(tmp_path: Path) -> Non
             assert before[0] == 2 + number
 
 
-@pytest.mark.parametrize("text", [*INJECTIONS, '";--', "lamb_' OR 1=1", "x" * 60_000])
+@pytest.mark.parametrize("text", sampled([*INJECTIONS, '";--', "lamb_' OR 1=1", "x" * 60_000], 4))
 async def test_a_key_is_only_a_key(tmp_path: Path, text: str) -> None:
     async with accounts.gateway(tmp_path, "local") as bench:
         known = (await bench.key(user=accounts.ANN)).secret

@@ -47,6 +47,7 @@ def _tool(name: str, **config: Any) -> dict[str, Any]:
     return {"type": name, "config": config}
 
 
+@pytest.mark.exhaustive
 async def test_an_assistant_reads_only_what_its_owner_may_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

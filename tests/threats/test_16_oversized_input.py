@@ -9,6 +9,7 @@ from gateway.bare_sockets import HEAD, ask
 from gateway.conftest import gateway
 from heddle_gateway.openai.chat.request import MAX_PARTS_IN_ALL
 from heddle_gateway.openai.chat.schema import MAX_FUNCTIONS, MAX_MESSAGES, MAX_PARTS
+from runtime.examples import sampled
 
 PART = {"type": "text", "text": "a"}
 
@@ -36,7 +37,7 @@ COUNTS: dict[int, Callable[[int], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1])
-@pytest.mark.parametrize("most", COUNTS)
+@pytest.mark.parametrize("most", sampled(COUNTS, 2))
 async def test_a_request_has_at_most_so_many_items(most: int, beyond: int) -> None:
     async with gateway() as bench:
         for stream in (False, True):

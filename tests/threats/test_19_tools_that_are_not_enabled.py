@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 from connector.toolcalls.bfcl import WRITERS
 from integration.functions.upstream import calls, says
+from runtime.examples import sampled
 from threats.scripted_model import ScriptedModel, scripted_model
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -44,7 +45,7 @@ def removed_files(model: ScriptedModel) -> list[Path]:
 
 
 @STREAMED
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", sampled(FORMS, 2))
 async def test_only_an_enabled_tool_runs(model: ScriptedModel, form: str, *, stream: bool) -> None:
     for name in NAMES:
         model.turn = [FORMS[form](name)]
@@ -83,7 +84,7 @@ async def test_a_function_of_the_client_is_not_the_tool_of_its_name(
 
 
 @STREAMED
-@pytest.mark.parametrize("form", WRITERS)
+@pytest.mark.parametrize("form", sampled(WRITERS, 1))
 async def test_calls_in_texts_of_users_and_tools_do_not_run(
     model: ScriptedModel, form: str, *, stream: bool
 ) -> None:

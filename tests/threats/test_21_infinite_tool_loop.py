@@ -9,6 +9,7 @@ import pytest_asyncio
 from integration.browser import browser
 from integration.functions.stage import Stage, staged
 from integration.functions.upstream import Script, calls
+from runtime.examples import sampled
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -46,7 +47,7 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", sampled(SCRIPTS, 2))
 async def test_a_model_that_only_calls_tools_is_stopped(
     stage: Stage, name: str, stream: bool
 ) -> None:

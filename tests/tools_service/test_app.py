@@ -225,6 +225,7 @@ async def test_a_store_that_cannot_be_opened_ends_nothing_but_its_own_calls(
     assert text_of(result) == "The message has 2 words."
 
 
+@pytest.mark.exhaustive
 def test_who_keeps_no_documents_never_pays_for_the_engine() -> None:
     script = (
         "import sys, heddle_tools_service.__main__; "

@@ -83,6 +83,7 @@ def pytest_in(folder: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.exhaustive
 def test_a_tool_is_tested_in_a_folder_outside_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "lexicon.py").write_text(TOOL)
     (tmp_path / "_words.py").write_text(HELPER)

@@ -57,6 +57,7 @@ async def tools(tmp_path: Path) -> AsyncIterator[Calling]:
         yield calling
 
 
+@pytest.mark.exhaustive
 async def test_a_tool_of_a_public_package_is_run_over_its_streams(tools: Calling) -> None:
     server = {"command": "time"}
     config = {**server, "tools": ["get_current_time"], "pins": await pins(tools, server)}

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from heddle_runtime.errors import HeddleError
 from loop_pauses import longest_pause
+from runtime.examples import sampled
 from tools_service.calling import Calling, calling_tools
 from tools_service.mcp_calling import answer, failure, listed, pins
 from tools_service.mcp_sites import Answer, described, event, polite, result, stranger
@@ -202,7 +203,7 @@ async def test_a_compressed_answer_is_not_unpacked(tools: Calling) -> None:
         b"\xff\xfe",
     ],
 )
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "text/html"])
+@pytest.mark.parametrize("kind", sampled(["application/json", "text/event-stream", "text/html"], 1))
 async def test_garbage_ends_in_an_error(tools: Calling, body: bytes, kind: str) -> None:
     async def garbled(_: web.Request, message: dict[str, Any]) -> web.StreamResponse:
         text = body.replace(b'"2.0"', f'"2.0", "id": {json.dumps(message["id"])}'.encode(), 1)
@@ -247,7 +248,7 @@ async def test_a_refusal_says_what_to_look_at(tools: Calling, status: int, compl
     assert complaint in (await fails(tools, refusing)).message
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", sampled([301, 302, 303, 307, 308], 2))
 async def test_a_redirect_to_another_place_is_not_followed(tools: Calling, status: int) -> None:
     async def elsewhere(_: web.Request, __: dict[str, Any]) -> web.StreamResponse:
         raise AssertionError("nobody goes there")

@@ -87,6 +87,7 @@ async def test_health_counts_the_tools_of_each_place(
     assert places["service"] == f"{total - in_processes} tools"
 
 
+@pytest.mark.exhaustive
 async def test_health_names_tools_whose_processes_hang(tmp_path: Path) -> None:
     async with plugins(tmp_path) as (client, health):
         calls = []

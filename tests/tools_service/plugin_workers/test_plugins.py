@@ -16,6 +16,7 @@ from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_tools_service.workers import forking
 from knowledge.kb_server import hit, kb_server
+from runtime.examples import sampled
 from runtime.ports import free_port
 from structlog.testing import capture_logs
 from tools_service.services import services
@@ -215,7 +216,7 @@ async def test_the_error_of_a_tool_reaches_the_caller(client: Client) -> None:
     assert "Ask again" in failed.value.metadata["details_json"]
 
 
-@pytest.mark.parametrize("name", ["sleeps", "sleeps_in_thread"])
+@pytest.mark.parametrize("name", sampled(["sleeps", "sleeps_in_thread"], 1))
 async def test_a_tool_that_blocks_is_replaced_and_delays_no_other(
     tmp_path: Path, name: str
 ) -> None:
