@@ -170,6 +170,7 @@ async def test_an_assistant_uses_a_server_of_a_public_package(
     assert json.loads(read(second)[0])["timezone"] == "Asia/Tokyo"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("environment")
 async def test_functions_of_two_servers_with_one_name_are_told_apart(
     tmp_path: Path, site: Library
@@ -221,6 +222,7 @@ async def test_what_has_changed_is_held_back_and_said_and_the_run_goes_on(
     assert "I cannot." in response.text
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("environment")
 async def test_a_server_that_is_away_is_said_and_the_run_goes_on(
     tmp_path: Path, site: Library

@@ -14,6 +14,7 @@ from integration.functions.upstream import calls, says
 from integration.test_mcp import environment, site, uni  # noqa: F401 - fixtures
 from integration.whole import whole
 from recorded_spans import DRAWN, PARENT, TRACE_ID, Recorded, recorded
+from runtime.examples import sampled
 from tools_service.mcp_sites import Library
 
 ACCEPTED = {"accept": "application/json, text/event-stream"}
@@ -112,7 +113,7 @@ async def call_tool(client: httpx.AsyncClient, context: str, **headers: str) -> 
     assert answer.is_success, answer.text
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0], ids=["by the flag", "drawn"])
+@pytest.mark.parametrize("share", sampled([0.0, 1.0], 1), ids=["by the flag", "drawn"])
 async def test_the_context_of_a_message_counts_before_the_header(
     tmp_path: Path, spans: Recorded, share: float
 ) -> None:

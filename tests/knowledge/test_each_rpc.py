@@ -61,6 +61,7 @@ async def test_texts_are_embedded_in_their_order(stub: "KnowledgeServiceAsyncStu
         assert caught.value.code() is INVALID
 
 
+@pytest.mark.exhaustive
 async def test_graphs_answer_with_themes_and_paths(stub: "KnowledgeServiceAsyncStub") -> None:
     texts = {name: text.encode() for name, text in DOCUMENTS.items()}
     await put(stub, pb.Collection(name="films", graph=True), texts)

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CONFORMANCE = Path(__file__).with_name("test_tools_conform.py")
 SEARCHING = '''"""Models alone call it, and it has no arguments of its own."""
 
@@ -70,6 +72,7 @@ def conformance(folder: Path, *names: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.exhaustive
 def test_they_are_tested_without_another_line_and_told_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "searching.py").write_text(SEARCHING)
     (tmp_path / "asking.py").write_text(ASKING)

@@ -38,8 +38,8 @@ class OtherModel(OcrPageModel):
         return PageModelInfo("another", 384, "1", visual=False)
 
 
-EVERYWHERE = pytest.mark.parametrize("address", ["folder", "objects"], indirect=True)
-READ_EVERYWHERE = pytest.mark.parametrize(
+DELETED_EVERYWHERE = pytest.mark.parametrize("address", ["folder", "objects"], indirect=True)
+EVERYWHERE = pytest.mark.parametrize(
     "address", ["folder", pytest.param("objects", marks=pytest.mark.exhaustive)], indirect=True
 )
 IN_FOLDER = pytest.mark.parametrize("address", ["folder"], indirect=True)
@@ -113,7 +113,7 @@ async def test_the_same_pages_are_drawn_once(store: KnowledgeStore) -> None:
     assert (await store.pages.picture(looms.id, "copy.pdf", 1)).data
 
 
-@EVERYWHERE
+@DELETED_EVERYWHERE
 async def test_pages_go_with_their_document_and_their_collection(
     store: KnowledgeStore, address: Address
 ) -> None:
@@ -172,7 +172,7 @@ async def test_pages_of_a_document_that_is_coming_in_are_not_swept(store: Knowle
 
 
 @pytest.mark.exhaustive
-@READ_EVERYWHERE
+@EVERYWHERE
 async def test_a_scan_is_read_and_found_by_page_and_by_passage(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms", page_handling="search")
     stages, _ = await put(store, looms, scan("Weaving manual\nThe heddle lifts", "Felt is pressed"))
@@ -189,7 +189,7 @@ async def test_a_scan_is_read_and_found_by_page_and_by_passage(store: KnowledgeS
     assert await store.pages.search(looms.id, "  ", top_k=2) == []
 
 
-@READ_EVERYWHERE
+@EVERYWHERE
 @pytest.mark.exhaustive
 async def test_pages_of_a_deleted_document_are_not_found_before_they_are_swept(
     address: Address,

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import numpy as np
+import pytest
 from heddle_knowledge.pages.collection_pages import CollectionPages
 from heddle_knowledge.pages.page_place import PagePlace, open_pages
 from heddle_knowledge.pages.shapes import DrawnPage, StoredPage
@@ -196,6 +197,7 @@ async def test_a_text_may_have_a_nul(collection_pages: CollectionPages) -> None:
     assert [page.text for page in await near(collection_pages)] == ["A gap."]
 
 
+@pytest.mark.exhaustive
 async def test_the_first_documents_of_a_folder_wait_for_each_other(tmp_path: Path) -> None:
     """Each writer has the file open for itself, as a process of its own does."""
 

@@ -73,6 +73,7 @@ async def test_a_worker_that_dies_is_replaced(embedder: LocalEmbedder) -> None:
     assert (await running).shape == (200, 384)
 
 
+@pytest.mark.exhaustive
 async def test_a_worker_that_keeps_dying_is_a_typed_error(embedder: LocalEmbedder) -> None:
     await embedder.embed([CAT], "passage")
     running = asyncio.create_task(embedder.embed([f"{DOG} {n}" for n in range(400)], "passage"))
@@ -126,6 +127,7 @@ async def test_a_model_file_that_was_changed_is_refused(tmp_path: Path) -> None:
         checked(path, "0" * 64, "package==1")
 
 
+@pytest.mark.exhaustive
 async def test_the_multilingual_model_knows_what_is_meant_in_another_language() -> None:
     swedish = ["Skatten ska betalas i april.", "Hunden skäller på brevbäraren.", "\0 x"]
     async with LocalEmbedder(MULTILINGUAL_E5) as embedder:

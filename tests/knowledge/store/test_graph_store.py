@@ -134,6 +134,7 @@ async def test_what_was_drawn_and_never_committed_does_not_count(
     assert answer.summary.document_count == 3
 
 
+@pytest.mark.exhaustive
 async def test_a_document_without_its_part_is_told_and_drawn_when_it_comes_again(
     store: KnowledgeStore, database: KnowledgeDatabase
 ) -> None:

@@ -70,6 +70,7 @@ async def actions(waiting: WaitingEvents) -> Counter[str]:
     return Counter(each.event.action for each in events)
 
 
+@pytest.mark.exhaustive
 async def test_each_deleted_file_has_an_event(desk: Desk, waiting: WaitingEvents) -> None:
     files = [await desk.upload("ana", f"{number}.md") for number in range(COUNT)]
 
@@ -95,6 +96,7 @@ async def test_each_new_file_and_collection_has_an_event(
     assert recorded["collection.create"] == len(collections) > 0
 
 
+@pytest.mark.exhaustive
 async def test_each_ingested_document_has_an_event(desk: Desk, waiting: WaitingEvents) -> None:
     await desk.collection("ana")
 

@@ -205,6 +205,7 @@ async def test_while_the_assistants_service_does_not_answer_nothing_is_deleted(
     assert await ids(stores[0]) == {old}
 
 
+@pytest.mark.exhaustive
 async def test_a_kill_between_row_and_bytes_leaves_nothing_of_the_file_and_all_of_others(
     vector_server: Postgres, object_server: S3Server, tmp_path: Path
 ) -> None:

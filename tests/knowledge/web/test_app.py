@@ -13,14 +13,18 @@ from heddle_runtime.http.egress import SETTING
 from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_runtime.serving.server import running
 from knowledge.web.site import ALLOWED, VIDEO, running_site
+from runtime.examples import sampled
 
 
 @pytest.mark.parametrize(
     ("networks", "error"),
-    [
-        ({"web_networks": str(ALLOWED)}, ""),
-        ({SETTING: str(ALLOWED)}, "HEDDLE_KNOWLEDGE_WEB_NETWORKS"),
-    ],
+    sampled(
+        [
+            ({"web_networks": str(ALLOWED)}, ""),
+            ({SETTING: str(ALLOWED)}, "HEDDLE_KNOWLEDGE_WEB_NETWORKS"),
+        ],
+        1,
+    ),
 )
 async def test_the_networks_of_the_settings_are_those_it_may_reach(
     tmp_path: Path, networks: dict[str, Any], error: str

@@ -121,6 +121,7 @@ async def test_a_dry_run_counts_and_writes_nothing(heddle: Import) -> None:
     assert dry.counts[FILES] == (5, 0, 5, 0)
 
 
+@pytest.mark.exhaustive
 async def test_a_file_that_arrives_in_part_is_refused_and_copied_later(
     heddle: Import, kb: LambKbServer
 ) -> None:
@@ -134,6 +135,7 @@ async def test_a_file_that_arrives_in_part_is_refused_and_copied_later(
     assert second.counts[FILES] == (5, 1, 4, 0)
 
 
+@pytest.mark.exhaustive
 async def test_a_file_on_its_way_in_lamb_is_copied_later(heddle: Import, kb: LambKbServer) -> None:
     kb.files["2"][0]["status"] = "processing"
     first = await heddle.run()
@@ -142,6 +144,7 @@ async def test_a_file_on_its_way_in_lamb_is_copied_later(heddle: Import, kb: Lam
     assert (await heddle.run()).counts[FILES] == (5, 1, 4, 0)
 
 
+@pytest.mark.exhaustive
 async def test_a_request_that_fails_for_a_moment_is_repeated(
     heddle: Import, kb: LambKbServer
 ) -> None:

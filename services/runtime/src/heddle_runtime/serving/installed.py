@@ -17,13 +17,13 @@ Report = Callable[[str, str], None]
 
 def points(group: str) -> Iterator[tuple[str, EntryPoint]]:
     """Yield the entry points of a group, each after its origin: `package:` and the distribution."""
-    for point in _all_points(tuple(sys.path)).select(group=group):
+    for point in _points(group, tuple(sys.path)):
         yield f"package:{point.dist.name if point.dist else point.value}", point
 
 
-@cache  # to read them takes 20 ms, and a process that runs several services asks several times
-def _all_points(_path: tuple[str, ...]) -> EntryPoints:
-    return entry_points()
+@cache  # reading takes 20 ms, and a process that runs several services asks several times
+def _points(group: str, _path: tuple[str, ...]) -> EntryPoints:
+    return entry_points(group=group)
 
 
 def log_skipped(origin: str, problem: str) -> None:
