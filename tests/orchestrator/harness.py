@@ -119,7 +119,13 @@ class Tools(tool_pb2_grpc.ToolServiceServicer):
         result = tool_pb2.ToolResult(
             parts=[chat_pb2.ContentPart(text=config.get("text", ""))],
             sources=[
-                tool_pb2.Source(title=title, uri=f"https://example.org/{title}", score=0.5)
+                tool_pb2.Source(
+                    title=title,
+                    uri=f"https://example.org/{title}",
+                    score=0.5,
+                    excerpt=config.get("excerpt", ""),
+                    attributes=config.get("attributes", {}),
+                )
                 for title in config.get("sources", [])
             ],
             slot=slot,

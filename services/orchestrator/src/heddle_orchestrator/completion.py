@@ -13,9 +13,11 @@ from heddle.tool.v1.tool_pb2_grpc import ToolServiceAsyncStub
 from heddle_runtime.errors import (
     HeddleError,
     InvalidRequestError,
+    NoModelError,
     ProviderGarbledError,
     Violation,
     from_rpc,
+    reason_of,
 )
 from heddle_runtime.identity.call_metadata import Context, call_options, remaining
 from heddle_runtime.identity.grants import Grant, GrantSigner, carrying
@@ -136,7 +138,7 @@ class Completions:
         whole = pb.RunWholeCompletionResponse()
         try:
             plan_ = await self._plan(request, context)
-            if plan_.bound or plan_.loops or plan_.traced:
+            if plan_.bound or plan_.loops or plan_.traced or plan_.may_quote:
                 stream = self.stream(request, context, plan_=plan_, watched=False)
                 async with aclosing(stream) as responses:
                     async for response in responses:
@@ -202,8 +204,7 @@ class Completions:
             return self._generate_in_loop(plan_, context, request, watched=watched)
         if plan_.empty_response:
             return _without_model(plan_.empty_response)
-        answer = self._generate(plan_, context, request, watched=watched)
-        return answer if plan_.observe is None else plan_.observe(answer)
+        return self._observed(plan_, context, request, watched=watched)
 
     def _tracing(self, plan_: Plan, context: Context) -> Tracing:
         tracing = Tracing(plan_, self.max_prompt_chars, self.prices, context)
@@ -275,18 +276,37 @@ class Completions:
             messages = plan_.request.messages
             plan_.state = initial_state(messages, visible(plan_.assistant, messages))
             route = Route(plan_.routed, plan_.called, plan_.state, plan_.empty_response)
-            ask = partial(self._events, plan_, context, watched=False)
+            ask = partial(self._events, plan_, context, watched=False, quotes=False)
             loop = self.agents.loop(router, run, route, ask=ask, generate=generate).events(request)
         async with aclosing(loop) as batches:
             async for events in batches:
                 yield pb.RunCompletionResponse(events=events)
 
-    async def _events(
-        self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
-    ) -> AsyncGenerator[Events]:
+    def _observed(
+        self,
+        plan_: Plan,
+        context: Context,
+        request: GenerateRequest,
+        *,
+        watched: bool,
+        quotes: bool = True,
+    ) -> AsyncGenerator[pb.RunCompletionResponse]:
+        """Return the events of one request to the model, or quotes if no model is connected."""
         answer = self._generate(plan_, context, request, watched=watched)
         if plan_.observe is not None:
             answer = plan_.observe(answer)
+        return _or_quotes(plan_, answer) if quotes and plan_.may_quote else answer
+
+    async def _events(
+        self,
+        plan_: Plan,
+        context: Context,
+        request: GenerateRequest,
+        *,
+        watched: bool,
+        quotes: bool = True,
+    ) -> AsyncGenerator[Events]:
+        answer = self._observed(plan_, context, request, watched=watched, quotes=quotes)
         async with aclosing(answer) as responses:
             async for response in responses:
                 yield response.events[:]
@@ -312,6 +332,20 @@ def _agent(prepared: PreparedAssistant) -> spans.Attributes:
 
 async def _without_model(text: str) -> AsyncGenerator[pb.RunCompletionResponse]:
     yield pb.RunCompletionResponse(events=fixed_answer(text))
+
+
+async def _or_quotes(
+    plan_: Plan, answer: AsyncGenerator[pb.RunCompletionResponse]
+) -> AsyncGenerator[pb.RunCompletionResponse]:
+    """Yield an answer, or quotes of what the tools found if no model is connected."""
+    try:
+        async with aclosing(answer) as responses:
+            async for response in responses:
+                yield response
+    except grpc.aio.AioRpcError as error:
+        if reason_of(error) != NoModelError.reason:
+            raise
+        yield pb.RunCompletionResponse(events=fixed_answer(plan_.quoting_answer()))
 
 
 def _shows_a_tool(event: pb.RunEvent) -> bool:

@@ -7,6 +7,8 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
+from heddle_runtime.contract.conversations import message_text, question_index
+from heddle_runtime.contract.default_model import DEFAULT_CONNECTOR
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.identity.call_metadata import Context
 
@@ -16,6 +18,7 @@ from heddle_orchestrator.prompts.images import WITHHELD, question_has_image, vis
 from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.slots import FilledSlots, fill
 from heddle_orchestrator.prompts.template import Template
+from heddle_orchestrator.quotes.answer import answer as quoting_answer
 from heddle_orchestrator.strategies import Strategy
 from heddle_orchestrator.tools.bindings import (
     BoundTool,
@@ -126,6 +129,20 @@ class Plan:
         if self.callable_ or not (agent_decides or all_searches_empty(self.bound)):
             return ""
         return self.assistant.empty_response
+
+    @property
+    def may_quote(self) -> bool:
+        """Whether the answer quotes what the tools found if no model is connected."""
+        return self.prepared.connector == DEFAULT_CONNECTOR
+
+    def quoting_answer(self) -> str:
+        """Return the answer without a model, after the tools have run."""
+        messages = self.request.messages
+        index = question_index(messages)
+        question = "" if index is None else message_text(messages[index])
+        ran = [each for each in (*self.bound, *self.called) if each.error is None]
+        sources = [source for each in ran for source in each.sources]
+        return quoting_answer(question, sources, searched=bool(ran))
 
     def warnings(self) -> list[pb.RunEvent]:
         """Return warnings about the answer for the user. Call it after `generate_request`."""
