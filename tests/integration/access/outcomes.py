@@ -68,8 +68,6 @@ PROMPT = OWN | _as("200 with the prompt", "owner", "admin", "operator")
 """Likewise, and the answer has the prompt."""
 CHANGE = OWN | WITHOUT_RIGHT | _as("200", "admin", "operator")
 """The owner and administrators may, whatever is shared."""
-NOT_READABLE = CHANGE | _as("404", "member", "unknown user")
-"""The gateway reads the thing first, so users who may not read it learn nothing of their role."""
 RUN = _outcomes("200 without the prompt", "404", "200 without the prompt", "404") | _as(
     "200 without the prompt", "admin", "operator"
 )

@@ -23,7 +23,6 @@ from integration.access.outcomes import (
     LIST_UPLOADED,
     MANAGED,
     NOT_FOUND,
-    NOT_READABLE,
     OWN,
     PROMPT,
     READ,
@@ -398,7 +397,7 @@ ROUTES: dict[str, Route] = {
     ),
     "DELETE /keys/{id}": Route(OWN, lambda it: {"path": {"id": it.key}}),
     "GET /usage/assistants": Route(ALL, lambda it: {"params": {"organization": it.assistant[:0]}}),
-    "PUT /assistants/{id}/quota": Route(NOT_READABLE, _assistant(limit_usd=None)),
+    "PUT /assistants/{id}/quota": Route(CHANGE, _assistant(limit_usd=None)),
     "POST /lamb/v1/completions/tools/{name}/run": Route(
         CREATORS,
         lambda _: {"path": {"name": "word_count"}, "json": {"question": "What is a shed?"}},

@@ -231,7 +231,7 @@ def _input_type(part: Member, nested: Callable[[Descriptor], type[Model]]) -> An
     else:
         type_ = Annotated[_scalar(value), _bounds(value)]
     type_ = _collected(part, type_)
-    return type_ | None if _absent_as_null(part) else type_
+    return type_ | None if _absent_as_null(part) or part.options.nullable else type_
 
 
 def _output_type(part: Member) -> Any:  # noqa: ANN401 - any type
