@@ -12,6 +12,7 @@ from heddle_tools_service.capabilities.passages import FailedSearch, SearchOptio
 from heddle_tools_service.sdk import ToolUnavailableError
 from heddle_tools_service.testing import ScriptedPassages, SearchRequest
 from heddle_tools_service.tools.fast_vector_search import fast_vector_search
+from heddle_tools_service.tools.retrieval import spoken
 from tools_service.neighbours import failure_of, passage, run_tool
 from tools_service.serving import discovering, invocation, said, serving
 
@@ -204,3 +205,15 @@ async def test_the_agent_cannot_choose_a_search_without_a_collection(
     [assessment] = response.assessments
     assert assessment.available is available
     assert ("no such collection" in assessment.error.message) is not available
+
+
+@pytest.mark.parametrize(
+    ("collections", "named"),
+    [
+        (["AssetManual"], "AssetManual"),
+        (["vs_0123456789abcdef0123456789abcdef"], "documents"),
+        (["vs_0123456789abcdef0123456789abcdef", "looms", "7"], "looms, 7"),
+    ],
+)
+def test_a_status_shows_no_identifiers(collections: list[str], named: str) -> None:
+    assert spoken(collections) == named

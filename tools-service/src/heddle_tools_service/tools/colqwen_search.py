@@ -13,6 +13,7 @@ from heddle_tools_service.tools.retrieval import (
     SearchText,
     search_failed,
     search_text,
+    spoken,
 )
 from heddle_tools_service.tools.retrieved import (
     empty_search_text,
@@ -63,7 +64,7 @@ async def colqwen_search(
     """Search pages with figures, best for diagrams, drawings, tables and screenshots."""
     started = time.perf_counter()
     query = search_text(call)
-    call.status(f"Searching pages of {', '.join(call.config.collections)}...")
+    call.status(f"Searching pages of {spoken(call.config.collections)}...")
     results = await pages.search(
         call.config.collections,
         query,

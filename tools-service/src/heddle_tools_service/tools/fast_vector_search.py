@@ -16,6 +16,7 @@ from heddle_tools_service.tools.retrieval import (
     search_failed,
     search_text,
     searchable,
+    spoken,
 )
 from heddle_tools_service.tools.retrieved import (
     empty_search_text,
@@ -69,7 +70,7 @@ async def fast_vector_search(
     query, collection = search_text(call), _collection(call)
     limit = call.arguments.limit if call.called else call.config.limit
     call.status("Embedding query...")
-    call.status(f"Searching {collection}...")
+    call.status(f"Searching {spoken([collection])}...")
     options = replace(BALANCED, reranking=call.config.reranking)
     results = await passages.search([collection], query, top_k=limit, options=options)
     if results.failures:

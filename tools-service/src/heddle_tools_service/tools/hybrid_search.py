@@ -32,6 +32,7 @@ from heddle_tools_service.tools.retrieval import (
     search_failed,
     search_text,
     searchable,
+    spoken,
 )
 from heddle_tools_service.tools.retrieved import (
     distinct,
@@ -85,7 +86,7 @@ async def hybrid_search(
     """Search text and pages at once, best for tables, menus and questions that are not simple."""
     started = time.perf_counter()
     query = search_text(call)
-    call.status(f"Searching {', '.join(call.config.collections)}...")
+    call.status(f"Searching {spoken(call.config.collections)}...")
     text_results, page_results = await asyncio.gather(
         _search_passages(call, passages, query),
         _search_pages(call, pages, query, call.arguments.visual_limit),

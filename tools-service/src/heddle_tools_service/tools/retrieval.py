@@ -1,6 +1,7 @@
 """The shared parts of the tools that search collections: options, search, failures."""
 
 import asyncio
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -41,6 +42,7 @@ NamedCollections = Annotated[
 ]
 _TRIAL_SECONDS = 2.0
 _TRIAL_QUERY = "What is this?"
+_IDENTIFIER = re.compile(r"vs_[0-9a-f]{32}")
 _NO_QUERY = "No user message found for query"
 
 
@@ -96,6 +98,11 @@ class SearchText(ToolArguments):
 def chosen(config: Any) -> tuple[str, ...]:  # noqa: ANN401 - any configuration with `collections`
     """Return the names of the collections, each once."""
     return tuple(dict.fromkeys(filter(None, config.collections)))
+
+
+def spoken(collections: Collection[str]) -> str:
+    """Return collections as a status names them: identifiers say nothing to people."""
+    return ", ".join(each for each in collections if not _IDENTIFIER.fullmatch(each)) or "documents"
 
 
 def any_chosen(context: OfferContext[Any]) -> bool:
@@ -184,7 +191,7 @@ async def look_up(
     # A collection that is named twice would repeat its passages.
     collections = chosen(call.config)
     for collection in collections:
-        call.status(f"querying knowledge base {collection}")
+        call.status(f"querying knowledge base {spoken([collection])}")
     results = await passages.search(
         collections,
         query,
