@@ -172,13 +172,17 @@ async def test_settings_of_the_operators_own_organisation_replace_the_environmen
     monkeypatch: pytest.MonkeyPatch, of: dict[str, str]
 ) -> None:
     async with bench(monkeypatch) as here:
-        openai = Settings(base_url=f"{here.own.url}/v1", api_key=OWN, models=["own"], enabled=True)
-        here.accounts.add("default", system=True, providers={"openai": openai})
+        own = Settings(base_url=f"{here.own.url}/v1", api_key=OWN, models=["own"], enabled=True)
+        here.accounts.add("default", system=True, providers={"openai": own})
         options = new_call_options(10)
         listed = await here.stub.ListModels(pb.ListModelsRequest(connector="openai"), **options)
         assert [each.ref.model for each in listed.models] == ["own"]
         installed = await here.stub.ListConnectors(pb.ListConnectorsRequest(), **options)
-        assert {each.name: list(each.models) for each in installed.connectors}["openai"] == ["own"]
+        [openai] = [each for each in installed.connectors if each.name == "openai"]
+        assert (list(openai.models), openai.settings_source) == (
+            ["own"],
+            pb.SETTINGS_SOURCE_ORGANIZATION,
+        )
         await here.ask("own", **of)
         without_assistant = here.request("own", "openai")
         without_assistant.generation.ClearField("assistant")
@@ -231,6 +235,19 @@ async def test_settings_of_no_use_are_told_without_their_values(
         assert OWN not in message
         assert invalid.base_url not in message
         assert here.paid() == []
+
+
+async def test_a_list_of_connectors_tells_where_their_settings_come_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with bench(monkeypatch) as here:
+        response = await here.stub.ListConnectors(pb.ListConnectorsRequest(), **new_call_options(9))
+    sources = {each.name: each.settings_source for each in response.connectors}
+    settings = {each.name: list(each.settings) for each in response.connectors}
+    assert sources["openai"] == pb.SETTINGS_SOURCE_ENVIRONMENT
+    assert sources["ollama"] == pb.SETTINGS_SOURCE_UNSPECIFIED
+    assert settings["openai"] == ["api_key", "base_url", "models"]
+    assert settings["local"] == []
 
 
 async def test_settings_that_cannot_be_had_are_not_replaced_by_others(

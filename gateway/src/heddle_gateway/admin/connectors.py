@@ -16,6 +16,7 @@ from heddle_gateway.services import LIST_SECONDS, call, items
 
 InputKind = Literal["image", "audio", "file"]
 _KINDS = enum_names(connector_pb2.InputKind.DESCRIPTOR)
+_SOURCES = enum_names(connector_pb2.SettingsSource.DESCRIPTOR)
 routes = Routes("catalog")
 
 
@@ -36,6 +37,12 @@ class Connector(Model):
     streams: bool = Field(description="Whether answers arrive in pieces.")
     generates_images: bool
     debugging: bool = Field(description="Whether it shows prompts and asks no model.")
+    settings: list[Literal["api_key", "base_url", "models"]] = Field(
+        description="What an organisation can set for it in `providers` of its settings."
+    )
+    settings_source: Literal["organization", "environment"] | None = Field(
+        description="Where the settings come from; null if nothing is set."
+    )
     models: list[ConnectorModel]
     available: bool = Field(
         description="Whether the provider lists its models. If not, ask the operator."
@@ -69,6 +76,7 @@ async def connectors(api: Call) -> ConnectorList:
             Connector.of(
                 each,
                 models=models.get(each.name, []),
+                settings_source=_SOURCES.get(each.settings_source),
                 available=each.name not in problems,
                 problem=problems.get(each.name) if shows_problems else None,
             )

@@ -66,7 +66,8 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         The first page also lists the plugins that did not load.
         """
         plugins = self.registry.plugins
-        connectors = await self.tenants.available(home(caller().identity))
+        organization = home(caller().identity)
+        connectors = await self.tenants.available(organization)
         page_of_connectors, next_page_token = page(
             [
                 pb.Connector(
@@ -78,6 +79,8 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                     streams=plugins.loaded[name].streams,
                     generates_images=plugins.loaded[name].generates_images,
                     debugging=not plugins.loaded[name].uses_model,
+                    settings=sorted(plugins.loaded[name].organization_settings.values()),
+                    settings_source=await self.tenants.settings_source(organization, name),
                 )
                 for name, models in connectors.items()
             ],

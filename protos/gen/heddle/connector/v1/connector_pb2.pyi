@@ -21,6 +21,30 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _SettingsSource:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SettingsSourceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SettingsSource.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SETTINGS_SOURCE_UNSPECIFIED: _SettingsSource.ValueType  # 0
+    """Nothing is set: the connector uses its defaults, or needs settings first."""
+    SETTINGS_SOURCE_ORGANIZATION: _SettingsSource.ValueType  # 1
+    """The settings of the organisation."""
+    SETTINGS_SOURCE_ENVIRONMENT: _SettingsSource.ValueType  # 2
+    """The environment of the service, which belongs to the operator."""
+
+class SettingsSource(_SettingsSource, metaclass=_SettingsSourceEnumTypeWrapper):
+    """Where settings of a connector come from."""
+
+SETTINGS_SOURCE_UNSPECIFIED: SettingsSource.ValueType  # 0
+"""Nothing is set: the connector uses its defaults, or needs settings first."""
+SETTINGS_SOURCE_ORGANIZATION: SettingsSource.ValueType  # 1
+"""The settings of the organisation."""
+SETTINGS_SOURCE_ENVIRONMENT: SettingsSource.ValueType  # 2
+"""The environment of the service, which belongs to the operator."""
+Global___SettingsSource: _TypeAlias = SettingsSource  # noqa: Y015
+
 class _InputKind:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -127,6 +151,8 @@ class Connector(_message.Message):
     STREAMS_FIELD_NUMBER: _builtins.int
     GENERATES_IMAGES_FIELD_NUMBER: _builtins.int
     DEBUGGING_FIELD_NUMBER: _builtins.int
+    SETTINGS_FIELD_NUMBER: _builtins.int
+    SETTINGS_SOURCE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
@@ -145,11 +171,17 @@ class Connector(_message.Message):
     """Whether its models generate images."""
     debugging: _builtins.bool
     """Whether it shows prompts and asks no model, for those who look for a mistake."""
+    settings_source: Global___SettingsSource.ValueType
+    """Where the settings that apply to the caller's organisation come from."""
     @_builtins.property
     def models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The only models that answer, if they are known without asking the provider: those of the
         connector itself, or those that the caller's organisation allows. Empty if there may be others.
         """
+
+    @_builtins.property
+    def settings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What an organisation can set for it: `base_url`, `api_key` and `models`, as far as it reads them."""
 
     def __init__(
         self,
@@ -162,10 +194,12 @@ class Connector(_message.Message):
         streams: _builtins.bool = ...,
         generates_images: _builtins.bool = ...,
         debugging: _builtins.bool = ...,
+        settings: _abc.Iterable[_builtins.str] | None = ...,
+        settings_source: Global___SettingsSource.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "debugging", b"debugging", "description", b"description", "generates_images", b"generates_images", "models", b"models", "name", b"name", "origin", b"origin", "streams", b"streams"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "debugging", b"debugging", "description", b"description", "generates_images", b"generates_images", "models", b"models", "name", b"name", "origin", b"origin", "settings", b"settings", "settings_source", b"settings_source", "streams", b"streams"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -160,6 +160,16 @@ class TenantConnectors:
         undeclared = set() if settings.system else self._plugins.keys() - self._supplied
         return {name: each for name, each in models.items() if name not in undeclared}
 
+    async def settings_source(self, organization: str, name: str) -> "pb.SettingsSource.ValueType":
+        """Return where the settings come from with which an organisation uses a connector."""
+        settings = await self.settings.of(organization, "")
+        if name in self._providers(settings):
+            return pb.SETTINGS_SOURCE_ORGANIZATION
+        is_set = name in self._plugins and self._registry.get(name).settings.model_fields_set
+        if is_set and self._uses_operator_settings(settings, name):
+            return pb.SETTINGS_SOURCE_ENVIRONMENT
+        return pb.SETTINGS_SOURCE_UNSPECIFIED
+
     async def accessible(self, organization: str, connector: str) -> Mapping[str, Access]:
         """Return by name which connectors an organisation may use.
 
