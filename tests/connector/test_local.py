@@ -78,6 +78,9 @@ async def test_the_embedded_model_answers_streamed_and_whole(stub: Stub) -> None
     assert len(streamed) > 3  # it streams
     (batch,) = whole
     assert answer(batch) == text
+    for received in ([event for each in streamed for event in each], batch):
+        warnings = [event.warning for event in received if event.HasField("warning")]
+        assert warnings == ["A demonstration model answers: what it says is often wrong."]
 
 
 @pytest.mark.parametrize("moment", sampled(["while it reads the prompt", "while it writes"], 1))

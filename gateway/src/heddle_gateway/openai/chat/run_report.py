@@ -33,9 +33,12 @@ class RunReport:
         self._replaced: ModelReplaced | None = None
         self._warnings: list[str] = []
 
-    def add_warning(self, text: str) -> None:
-        """Add a sentence about the answer, for users."""
+    def add_warning(self, text: str) -> bool:
+        """Add a sentence about the answer, for users; return whether it is new."""
+        if text in self._warnings:  # a model that is asked several times repeats it
+            return False
         self._warnings.append(text)
+        return True
 
     def add_tool(self, finished: ToolFinished) -> list[str]:
         """Add the end of a tool's run, and return its failure and warnings as lines for users."""

@@ -229,8 +229,7 @@ class StreamEncoder:
         return self._progress("model", self._report.add_replacement(event))
 
     def _warning(self, text: str) -> bytes:
-        self._report.add_warning(text)
-        if self._view == "none":
+        if not self._report.add_warning(text) or self._view == "none":
             return b""
         if self._view == "reasoning":
             return self._reasoning(f"{text}\n")

@@ -55,6 +55,7 @@ _INSTALL = "Install heddle-connector[local], or set HEDDLE_CONNECTOR_LOCAL_MODEL
 _BROKEN = "The embedded model cannot be loaded. Ask the operator."
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 """The environment variables that the engine's process inherits: it needs no secrets."""
+_DEMONSTRATION = "A demonstration model answers: what it says is often wrong."
 _END = b"[DONE]"
 _TOO_LONG = "exceed_context_size_error"
 _SIZES = re.compile(r"\((\d+) tokens\)")
@@ -138,6 +139,8 @@ class Local(Connector[LocalSettings]):
         reader = CompletionReader(calls=bool(call.functions))
         progress = Progress(limit)
         collected: list[Event] = []
+        if self.settings.model_path is None:
+            collected.append(AnswerWarning(_DEMONSTRATION))
         async with (
             aclosing(self._payloads(engine, body, limit.left)) as chunks,
             aclosing(limit.bounded(chunks)) as in_time,
@@ -148,7 +151,8 @@ class Local(Connector[LocalSettings]):
                 if call.whole:
                     collected += events
                 elif events:
-                    yield events
+                    yield [*collected, *events]
+                    collected.clear()
         end: Sequence[bytes] = ()
         if limit.expired and not reader.finish_reason:
             end = progress.cut_off()
