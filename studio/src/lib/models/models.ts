@@ -8,6 +8,9 @@ export type Connector = components["schemas"]["ConnectorList"]["connectors"][num
 /** The connector of the embedded model: it works everywhere, and answers simply. */
 const DEMONSTRATION = "local";
 
+/** The connector of the organisation's default model. Without one, answers quote the documents. */
+const DEFAULT = "default";
+
 /** A model, as an assistant names it. */
 export interface ModelReference {
   connector: string;
@@ -18,6 +21,8 @@ export interface Choice extends ModelReference {
   title: string;
   /** Whether it is the embedded model. */
   demonstration: boolean;
+  /** Whether it is the default model of the organisation. */
+  byDefault: boolean;
   /** Whether it shows the prompt, and answers nothing. */
   debugging: boolean;
   readsImages: boolean;
@@ -26,11 +31,11 @@ export interface Choice extends ModelReference {
 /** Return what a model is recognised by. */
 export const keyOf = ({ connector, model }: ModelReference): string => `${connector}/${model}`;
 
-/** Return the models that answer in text, the best choice first: those of providers, the embedded
- * one, and those that show prompts. */
+/** Return the models that answer in text, the best choice first: the default one, those of
+ * providers, the embedded one, and those that show prompts. */
 export function choicesOf(connectors: readonly Connector[]): Choice[] {
-  const rank = ({ demonstration, debugging }: Choice): number =>
-    Number(demonstration) + 2 * Number(debugging);
+  const rank = ({ byDefault, demonstration, debugging }: Choice): number =>
+    Number(demonstration) + 2 * Number(debugging) - Number(byDefault);
   return connectors
     .filter((each) => each.available && !each.generates_images)
     .flatMap(({ name, models, debugging }) =>
@@ -39,6 +44,7 @@ export function choicesOf(connectors: readonly Connector[]): Choice[] {
         model: id,
         title,
         demonstration: name === DEMONSTRATION,
+        byDefault: name === DEFAULT,
         debugging,
         readsImages: reads.includes("image"),
       })),
