@@ -13,7 +13,7 @@ from cli.serving import Services
 from heddle_cli.app import app
 from heddle_gateway.app.operations import document
 
-LISTS = ("list", "search", "models", "usage", "health")
+LISTS = ("list", "search", "models", "usage", "health", "doctor")
 GROUPS = ("keys",)
 
 
@@ -31,7 +31,7 @@ def commands(command: Any, *words: str) -> Iterator[tuple[tuple[str, ...], Any]]
 def test_each_command_that_lists_or_shows_can_print_json() -> None:
     printing = dict(commands(typer.main.get_command(app)))
 
-    assert len(printing) >= 12
+    assert len(printing) >= 13
     for words, command in printing.items():
         assert "--json" in {name for each in command.params for name in each.opts}, words
 

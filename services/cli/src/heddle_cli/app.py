@@ -12,6 +12,7 @@ from heddle_cli.commands import (
     backup,
     chat,
     collections,
+    doctor,
     explain,
     health,
     ingest,
@@ -60,6 +61,7 @@ app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("chat")(chat.chat)
 app.command("explain")(explain.explain)
+app.command("doctor")(doctor.doctor)
 app.command("health")(health.health)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)

@@ -24,7 +24,7 @@ def failure(error: grpc.RpcError, address: str) -> HeddleError:
     details = cast("grpc.Call", error).details() or ""
     unreached = "grpc_code" in known.metadata  # a message of gRPC, not of a service
     if unreached and isinstance(known, UnavailableError):
-        if any(sign in details for sign in _REFUSED) and _listens(address):
+        if any(sign in details for sign in _REFUSED) and listens(address):
             message = (
                 f"{address} does not accept the connection. If the services use TLS, set "
                 "HEDDLE_TLS_CERTIFICATE, HEDDLE_TLS_KEY and HEDDLE_TLS_CA, with a certificate of "
@@ -35,7 +35,7 @@ def failure(error: grpc.RpcError, address: str) -> HeddleError:
     return known
 
 
-def _listens(address: str) -> bool:
+def listens(address: str) -> bool:
     """Return whether a process accepts connections at HOST:PORT; True for other addresses."""
     host, separator, port = address.rpartition(":")
     if not separator or not port.isdecimal():

@@ -66,14 +66,19 @@ def services_secret() -> str:
             return secret
     except SecretFileError as error:
         raise InvalidRequestError(str(error)) from None
-    default = ServiceSettings.model_fields["local_secret_file"].default
     try:
-        return read_secret(Path(os.environ.get(SECRET_FILE) or default))
+        return read_secret(local_secret_file())
     except FileNotFoundError:
         return ""
     except OSError as error:
         message = f"The secret of the services cannot be read: {error}. Set {SECRET}."
         raise InvalidRequestError(message) from error
+
+
+def local_secret_file() -> Path:
+    """Return the file of the secret that the services of a machine share."""
+    default = ServiceSettings.model_fields["local_secret_file"].default
+    return Path(os.environ.get(SECRET_FILE) or default)
 
 
 @cache
