@@ -46,7 +46,6 @@ EXPLAINED = "A loop on a loom that holds one thread in its place."
 LONG_START = pytest.mark.timeout(600)
 """The first start of `make up` ingests a manual."""
 PRINTED = {
-    "curl -sN": EXPLAINED,
     "heddle chat show_prompt": EXPLAINED,
     "heddle ingest docs": "loom.md: 1 passage",
     "/assistants -H": '"name":"tutor"',
