@@ -16,7 +16,7 @@ from cli.findings import results
 from heddle_cli.doctor.gateway import Gateway, gateway_findings, gateway_models, gateway_reports
 from heddle_cli.doctor.services import Models, service_findings
 
-REMEDY = "Set HEDDLE_API_KEY or HEDDLE_API_KEY_FILE to a key of this gateway: `heddle keys create`."
+REMEDY = "Set HEDDLE_GATEWAY_API_KEY to a key of this gateway, as of `heddle keys create`."
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +127,7 @@ def test_the_command_reports_all_and_fails_if_something_is_wrong(
 def test_the_command_prints_a_remedy_below_each_fault(
     heddle: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HEDDLE_API_KEY", KEY)
+    monkeypatch.setenv("HEDDLE_GATEWAY_API_KEY", KEY)
     with answering({"/health": (200, {"services": {"tools": True}}), "/v1/me": (401, {})}) as url:
         code, out, notes = heddle("doctor", "--gateway", url)
 

@@ -33,7 +33,7 @@ from heddle_cli.pages import whole
 from heddle_cli.service_reports import addresses, reports
 from heddle_cli.terminal import out, plain, show
 
-_KEY = "HEDDLE_API_KEY"
+_KEY = "HEDDLE_GATEWAY_API_KEY"
 _LISTEN, _DEFAULT_LISTEN = "HEDDLE_GATEWAY_LISTEN", "127.0.0.1:8080"
 _STYLES = {"ok": "green", "warning": "yellow", "wrong": "red"}
 _SECONDS = 30.0
@@ -54,8 +54,8 @@ def doctor(
     """Say what is wrong with an installation, and what to do.
 
     Checks ports, disk, database, secrets, services and their versions, model providers, gateway and
-    clock; of a gateway elsewhere, what it tells. The API key for it is HEDDLE_API_KEY, or in the
-    file HEDDLE_API_KEY_FILE. The output has no secrets. The exit code is 1 if something is wrong.
+    clock; of a gateway elsewhere, what it tells. The API key for it is HEDDLE_GATEWAY_API_KEY, or in the
+    file HEDDLE_GATEWAY_API_KEY_FILE. The output has no secrets. The exit code is 1 if something is wrong.
     """
     key = _api_key()
     checks = _remote(Gateway(gateway, key)) if gateway else _local(Gateway(_own_gateway(), key))

@@ -21,7 +21,7 @@ _SECONDS = 10.0
 _MAX_BYTES = 4 * 1024**2
 _MAX_SKEW = 5.0
 """Seconds by which two clocks may differ. Tokens of the services are valid for a minute."""
-_KEY = "Set HEDDLE_API_KEY or HEDDLE_API_KEY_FILE to a key of this gateway: `heddle keys create`."
+_KEY = "Set HEDDLE_GATEWAY_API_KEY to a key of this gateway, as of `heddle keys create`."
 
 
 @dataclass(frozen=True, slots=True)
