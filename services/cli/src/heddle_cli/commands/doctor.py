@@ -54,8 +54,9 @@ def doctor(
     """Say what is wrong with an installation, and what to do.
 
     Checks ports, disk, database, secrets, services and their versions, model providers, gateway and
-    clock; of a gateway elsewhere, what it tells. The API key for it is HEDDLE_GATEWAY_API_KEY, or in the
-    file HEDDLE_GATEWAY_API_KEY_FILE. The output has no secrets. The exit code is 1 if something is wrong.
+    clock; of a gateway elsewhere, what it tells. The API key for it is HEDDLE_GATEWAY_API_KEY, or
+    in the file HEDDLE_GATEWAY_API_KEY_FILE. The output has no secrets. The exit code is 1 if
+    something is wrong.
     """
     key = _api_key()
     checks = _remote(Gateway(gateway, key)) if gateway else _local(Gateway(_own_gateway(), key))
