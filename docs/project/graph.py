@@ -56,10 +56,10 @@ RECORDED = {
     "heddle_runtime": 13_000,
     # 1,100 lines back up and restore a whole installation, its secrets and object stores included.
     "heddle_devstack": 1_900,
-    # Gateway, assistants, migration-service and command use it; inside one, the others would have
-    # to depend on that one.
     # With `heddle doctor`, which checks a machine, its services and a gateway.
     "heddle_cli": 3_400,
+    # Gateway, assistants, migration-service and command use it; inside one, the others would have
+    # to depend on that one.
     "heddle_conversion": 1_800,
     # The members above their targets, for the reasons above.
     TOTAL: 114_600,
