@@ -56,9 +56,14 @@ $(STUDIO_PACKAGES): studio/package.json studio/package-lock.json $(NODE)/bin/nod
 	@$(NPM) install --no-save
 	@touch $@
 
-$(STUDIO)/shell.html: $(STUDIO_PACKAGES) $(STUDIO_SOURCES)
-	@echo "Building the studio into $(STUDIO)"
-	@$(NPM) run build
+# In one line, unless it fails: what its tools print is for those who change the studio.
+$(STUDIO)/shell.html: $(UV) studio/package.json studio/package-lock.json $(STUDIO_SOURCES)
+	@printf 'Building the studio, which takes a minute or two the first time: '
+	@start=$$(date +%s); $(MAKE) --no-print-directory studio-build > $(STATE)/studio-build.log 2>&1 \
+	  || { echo failed; cat $(STATE)/studio-build.log; exit 1; }; echo "$$(($$(date +%s) - start)) s"
+
+studio-build: $(STUDIO_PACKAGES)
+	@NO_COLOR=1 $(NPM) run build
 
 # Written only when the routes change: what is generated from it stays valid otherwise.
 studio/openapi.json: $(SYNCED) $(shell find gateway/src migration-service/src protos/gen -name '*.py' -o -name descriptions.json)
@@ -134,6 +139,9 @@ lint-others: $(SYNCED)
 
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
+
+wheels: $(SYNCED) $(STUDIO)/shell.html ## Build wheels of everything, with the studio and the model, into .heddle/wheels
+	@$(BIN)/python -m docs.project.wheels $(UV) $(STATE)/wheels
 
 docs: $(SYNCED) ## Build the documentation site, which the gateway serves at /docs, without network
 	$(BIN)/python -m docs.reference.build
@@ -258,4 +266,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 
 check: lint test ## Run lint and test: all that CI does
 
-.PHONY: help demo up studio studio-npm install proto format lint lint-types lint-others release-contract docs docs-serve release sizes chart digests licences quick test test-all all-parallel all-studio all-alone all-chaos test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers idle graph fresh check
+.PHONY: help demo up studio studio-build studio-npm install proto format lint lint-types lint-others release-contract wheels docs docs-serve release sizes chart digests licences quick test test-all all-parallel all-studio all-alone all-chaos test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers idle graph fresh check

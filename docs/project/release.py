@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 _VERSION = re.compile(r'^version = "(\d+)\.(\d+)\.(\d+)"$', re.MULTILINE)
+ROOT = Path(__file__).parents[2]
 _UNRELEASED = "## Unreleased\n"
 
 
@@ -20,7 +21,7 @@ def main() -> None:
     """Release the version of the command line."""
     parser = argparse.ArgumentParser("make release", description=__doc__)
     parser.add_argument("version", help="like 0.2.0; larger than the current version")
-    parser.add_argument("--root", type=Path, default=Path(__file__).parents[2])
+    parser.add_argument("--root", type=Path, default=ROOT)
     arguments = parser.parse_args()
     if problem := check(arguments.root, arguments.version):
         sys.exit(problem)
@@ -28,14 +29,20 @@ def main() -> None:
     sys.stdout.write(f"Tagged v{arguments.version}. To publish it: git push --follow-tags\n")
 
 
-def check(root: Path, version: str) -> str | None:
-    """Return why `version` cannot be released, or None."""
+def current_version(root: Path) -> str:
+    """Return the version of all members."""
     current = _VERSION.search((root / "pyproject.toml").read_text())
     assert current, "pyproject.toml has no version"  # noqa: S101 - tests/docs checks it
+    return ".".join(current.groups())
+
+
+def check(root: Path, version: str) -> str | None:
+    """Return why `version` cannot be released, or None."""
+    current = current_version(root).split(".")
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         return f"{version!r} is no version: use MAJOR.MINOR.PATCH"
-    if tuple(map(int, version.split("."))) <= tuple(map(int, current.groups())):
-        return f"{version} is not larger than {'.'.join(current.groups())}"
+    if tuple(map(int, version.split("."))) <= tuple(map(int, current)):
+        return f"{version} is not larger than {'.'.join(current)}"
     if _git(root, "status", "--porcelain"):
         return "the working tree has changes: commit them first"
     if _git(root, "tag", "--list", f"v{version}"):

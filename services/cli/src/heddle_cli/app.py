@@ -24,6 +24,7 @@ from heddle_cli.commands import (
     search,
     token,
     tools,
+    up,
     usage,
     users,
 )
@@ -57,6 +58,7 @@ def heddle(
     """Operate Heddle: fill collections, list tools and models, ask assistants."""
 
 
+app.command("up")(up.up)
 app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("chat")(chat.chat)
