@@ -47,7 +47,8 @@ def main(uv: str, folder: Path) -> None:
     )
     for wheel in sorted(folder.glob("*.whl")):
         sys.stdout.write(f"{wheel} {wheel.stat().st_size / 1e6:.1f} MB\n")
-    sys.stdout.write(f"Install: pipx install --pip-args='--find-links {folder}' {SERVER}\n")
+    options = f"--pip-args='--find-links {folder.resolve()}'"
+    sys.stdout.write(f"Install: pipx install {options} {SERVER}\n")
 
 
 def requirement(line: str, version: str) -> str:

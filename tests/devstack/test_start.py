@@ -64,16 +64,16 @@ class Started:
 
 
 @asynccontextmanager
-async def started(folder: Path, **environment: str) -> AsyncIterator[Started]:
-    """Start Heddle as `make up` does, and wait for its first answer over HTTP."""
+async def started(folder: Path, *command: str, **environment: str) -> AsyncIterator[Started]:
+    """Run a module, and wait for its first answer over HTTP."""
     ports = {module: free_port() for module in MODULES}
     variables = {name: text for name, text in os.environ.items() if not name.startswith("HEDDLE_")}
     variables |= {f"HEDDLE_{MODULES[each]}_LISTEN": f"127.0.0.1:{ports[each]}" for each in MODULES}
-    variables |= {"HEDDLE_DEVSTACK_LOG": "file", "HEDDLE_GATEWAY_DEVELOPMENT": "1", **environment}
+    variables |= environment
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as errors:
         process = await asyncio.to_thread(
             subprocess.Popen,
-            [sys.executable, "-m", "heddle_devstack"],
+            [sys.executable, "-m", *command],
             cwd=folder,
             env=variables,
             stdout=out,
@@ -94,7 +94,9 @@ async def test_http_answers_before_plugins_are_loaded_and_the_terminal_stays_qui
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "late.py").write_text(SLOW_PLUGIN)
-    async with started(tmp_path, HEDDLE_TOOLS_PLUGINS_DIR=str(plugins)) as heddle:
+    async with started(
+        tmp_path, "heddle_cli", "up", HEDDLE_TOOLS_PLUGINS_DIR=str(plugins)
+    ) as heddle:
         async with httpx.AsyncClient(base_url=heddle.url, timeout=60) as client:
             tools = asyncio.create_task(client.get("/tools"))
             assert (await client.get("/v1/models")).status_code == httpx.codes.OK
@@ -119,7 +121,7 @@ async def test_http_answers_before_plugins_are_loaded_and_the_terminal_stays_qui
 
 @pytest.mark.alone
 async def test_http_answers_soon_after_the_start(tmp_path: Path) -> None:
-    async with started(tmp_path):
+    async with started(tmp_path, "heddle_devstack"):
         pass  # prepares the databases
-    async with started(tmp_path) as heddle:
+    async with started(tmp_path, "heddle_devstack") as heddle:
         assert heddle.cpu_seconds() < START_CPU_SECONDS

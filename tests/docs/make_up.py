@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from heddle_devstack.examples import EXAMPLES_READY
 from integration.processes import GATEWAY, MODULES, Processes
 from runtime.ports import free_port
 
@@ -74,9 +75,10 @@ async def make_up(folder: Path, **environment: str) -> AsyncGenerator[MakeUp]:
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("HEDDLE_")}
     own = {"HEDDLE_GATEWAY_STUDIO": "false", **addresses(ports, "LISTEN")}  # no build with Node
     variables = {**inherited, **own, **environment}
+    former = _own_log(folder).count(EXAMPLES_READY)
     with _running(folder, variables) as process:
         until = asyncio.get_running_loop().time() + _START_SECONDS
-        while not await asyncio.to_thread(processes.is_ready, GATEWAY):
+        while not _is_prepared(folder, former):
             late = asyncio.get_running_loop().time() > until
             if late or process.poll() is not None:
                 raise AssertionError(f"make up does not start:\n{log(folder)[-3000:]}")
@@ -85,8 +87,21 @@ async def make_up(folder: Path, **environment: str) -> AsyncGenerator[MakeUp]:
 
 
 def log(folder: Path) -> str:
-    """Return what `make up` printed."""
-    return (folder / "up.log").read_text()
+    """Return what `make up` printed, and its log."""
+    return (folder / "up.log").read_text() + _own_log(folder)
+
+
+def _is_prepared(folder: Path, former: int) -> bool:
+    """Return whether all services run, and the documents of the examples are there."""
+    printed = (folder / "up.log").read_text()
+    if "being prepared" in printed:
+        return _own_log(folder).count(EXAMPLES_READY) > former
+    return "Heddle " in printed
+
+
+def _own_log(folder: Path) -> str:
+    file = folder / ".heddle/heddle.log"
+    return file.read_text() if file.exists() else ""
 
 
 @contextmanager

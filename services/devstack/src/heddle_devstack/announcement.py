@@ -90,7 +90,7 @@ def _models(connectors: Sequence[str] | None) -> str:
         return f"Connected: {', '.join(providers)}."
     return (
         "No model is connected: assistants quote what they find in documents. Connect a model in "
-        "the studio, or as docs/guides/providers.md says."
+        "the studio."
     )
 
 

@@ -23,6 +23,7 @@ DOCUMENTS_OF_COLLECTIONS = {
     "lab-manual": ["distillation.pdf", "--page-handling", "search"],
 }
 """A file or folder of `DOCUMENTS` for each collection, and the options of `heddle ingest`."""
+EXAMPLES_READY = "the documents of the examples are ready"
 _MAX_PAGE_BYTES = 16_000  # the reference of all settings alone takes a minute to read
 log = structlog.get_logger(__name__)
 
@@ -36,7 +37,7 @@ def manual_folder() -> Path | None:
 
 
 async def prepare(tools: ToolsSettings, knowledge: str) -> None:
-    """Fill all collections of the examples.
+    """Fill all collections of the examples, and log when that is done, or why it failed.
 
     Args:
         tools: The settings of the tools service: the folder of the tool `single_file`, and the
@@ -44,7 +45,12 @@ async def prepare(tools: ToolsSettings, knowledge: str) -> None:
         knowledge: The address of the knowledge service.
     """
     ingestions = [ingest_documents(each, tools, knowledge) for each in _collections()]
-    await asyncio.gather(ingest_manual(tools, knowledge), *ingestions)
+    try:
+        await asyncio.gather(ingest_manual(tools, knowledge), *ingestions)
+    except Exception:  # nothing awaits the task that runs this
+        log.exception("the documents of the examples are not ready")
+    else:
+        log.info(EXAMPLES_READY)
 
 
 def _collections() -> list[str]:
