@@ -20,6 +20,7 @@ from integration.browser import browser
 from integration.functions.upstream import Upstream, calls, says, scripted
 from integration.whole import Transport, whole
 from pydantic import SecretStr
+from runtime.examples import sampled
 from tools_service.moodle_site import MoodleServer, course, moodle_site
 
 SECRET = "a-secret-of-at-least-32-characters"
@@ -137,7 +138,7 @@ def signed() -> Any:
     return {"timeout": 20}
 
 
-@pytest.fixture(params=["grpc", "local"])
+@pytest.fixture(params=sampled(["grpc", "local"], 1))
 async def uni(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> AsyncIterator[University]:

@@ -95,6 +95,7 @@ async def test_only_its_owner_searches_a_collection_that_lamb_does_not_share(
         assert await heddle.search(person, "17", "lens") == NOT_FOUND
 
 
+@pytest.mark.exhaustive
 async def test_another_import_copies_only_what_is_new(heddle: Import, kb: LambKbServer) -> None:
     await heddle.run()
     before = await heddle.state()
