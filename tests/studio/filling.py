@@ -39,13 +39,13 @@ def filled(studio: Studio, name: str, documents: Mapping[str, bytes]) -> tuple[s
         stored.append({"file_id": response.json()["id"]})
     batch = client.post(f"/v1/vector_stores/{collection}/file_batches", json={"files": stored})
     assert batch.status_code == 200, batch.text
-    _wait(studio, collection)
+    wait(studio, collection)
     query = {"limit": 100}
     listed = client.get(f"/v1/vector_stores/{collection}/files", params=query).json()["data"]
     return collection, {each["filename"]: each for each in listed}
 
 
-def _wait(studio: Studio, collection: str) -> None:
+def wait(studio: Studio, collection: str) -> None:
     """Wait until no file is on its way."""
     end = time.monotonic() + _SECONDS
     while studio.client.get(f"/v1/vector_stores/{collection}").json()["status"] == "in_progress":

@@ -22,7 +22,7 @@ from runtime.ports import free_port
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = os.environ.get("HEDDLE_SCREENSHOTS", "")
 """A folder for the pictures of `Screen.picture`; none without it."""
-_SECRET = "the-secret-of-the-services-of-a-test"
+SECRET = "the-secret-of-the-services-of-a-test"
 KEY = "lamb_key_of_the_operator"
 PHONE = 360
 DESKTOP = 1280
@@ -111,7 +111,7 @@ class Studio:
             capture_output=True,
             check=False,
             cwd=self.folder,
-            env={**os.environ, "HEDDLE_IDENTITY_SECRET": _SECRET},
+            env={**os.environ, "HEDDLE_IDENTITY_SECRET": SECRET},
             input=text,
             text=True,
         )
@@ -159,7 +159,7 @@ def running(folder: Path, browser: Browser, **settings: str) -> Iterator[Studio]
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("HEDDLE_")},
         **{f"HEDDLE_{service}_LISTEN": "127.0.0.1:0" for service in _SERVICES},
-        "HEDDLE_IDENTITY_SECRET": _SECRET,
+        "HEDDLE_IDENTITY_SECRET": SECRET,
         "HEDDLE_ASSISTANTS_LISTEN": assistants,
         "HEDDLE_GATEWAY_LISTEN": f"127.0.0.1:{port}",
         **settings,
