@@ -10,7 +10,7 @@ from runtime.examples import sampled
 
 pytestmark = pytest.mark.alone
 PIECE = 100  # characters
-MOST_TIMES = 9.0  # what prose takes; the slowest of these texts takes 6.5 times as much
+MOST_TIMES = 7.5  # what prose takes; the slowest of these texts takes 6.5 times as much
 MOST_GROWTH = 3.0
 TRIES = 40
 PAUSE = 1.0  # seconds until the machine may be less busy
@@ -30,7 +30,7 @@ def holds(measured: Callable[[], bool]) -> bool:
 
 @each_text
 @pytest.mark.parametrize("piece", sampled([PIECE, SIZE], 1))
-def test_no_text_takes_nine_times_as_long_as_prose(name: str, piece: int) -> None:
+def test_no_text_takes_many_times_as_long_as_prose(name: str, piece: int) -> None:
     prose = pieces_of(TEXTS["prose"](SIZE), PIECE)
     pieces = pieces_of(TEXTS[name](SIZE), piece)
     assert holds(lambda: seconds(pieces) < MOST_TIMES * seconds(prose))

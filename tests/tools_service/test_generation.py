@@ -38,6 +38,11 @@ class Connector(pb_grpc.ConnectorServiceServicer):
     ) -> pb.ListModelsResponse:
         return pb.ListModelsResponse()
 
+    async def CheckProvider(
+        self, request: pb.CheckProviderRequest, context: Context
+    ) -> pb.CheckProviderResponse:
+        return pb.CheckProviderResponse()
+
     async def GenerateMessage(
         self, request: pb.GenerateMessageRequest, context: Context
     ) -> AsyncGenerator[pb.GenerateMessageResponse]:
