@@ -13,7 +13,7 @@ class GlossaryConfig(ToolConfig):
     )
 
 
-@tool("glossary", title="Glossary", slot="glossary")
+@tool("glossary", title="Glossary", category="teaching", slot="glossary")
 async def glossary(call: ToolCall[GlossaryConfig]) -> ToolResult:
     """Explains the terms that the last message contains."""
     call.status("looking terms up")

@@ -44,6 +44,7 @@ async def _figures_available(call: ToolCall[Any]) -> bool:
 @tool(
     "guide_passages",
     title="Passages of the guide",
+    category="rag",
     modes=("function", "agent"),
     examples=[
         Example("What is a shuttle?", {"query": "shuttle"}),
@@ -60,6 +61,7 @@ async def guide_passages(call: ToolCall[Any, SearchText]) -> ToolResult:
 @tool(
     "guide_figures",
     title="Figures of the guide",
+    category="rag",
     modes=("function", "agent"),
     examples=[
         Example("Show me a drawing of the shuttle", {"query": "shuttle"}),
@@ -76,6 +78,7 @@ async def guide_figures(call: ToolCall[Any, SearchText]) -> ToolResult:
 @tool(
     "look_at_figure",
     title="Look at a figure",
+    category="rag",
     modes=("agent",),
     available=_figures_available,
     effect="read_only",

@@ -15,6 +15,7 @@ class CatalogueConfig(ToolConfig):
 @tool(
     "library_catalogue",
     title="Books",
+    category="rag",
     slot="books",
     modes=("augment", "function"),
     effect="read_only",

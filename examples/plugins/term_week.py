@@ -18,7 +18,7 @@ class TermsConfig(ToolConfig):
     )
 
 
-@tool("term_week", title="Week of the term", slot="term_week")
+@tool("term_week", title="Week of the term", category="lms", slot="term_week")
 async def term_week(call: ToolCall[TermsConfig]) -> ToolResult:
     """Tells today's date, the week of the current term, and when the term ends."""
     today = datetime.now(UTC).date()

@@ -48,5 +48,13 @@ def test_each_member_of_the_contract_has_a_name(name: str, message: Descriptor) 
 @pytest.mark.parametrize("file", ["fields.ts", "versions/fields.ts"])
 def test_the_form_and_the_history_read_the_one_list(file: str) -> None:
     text = (FOLDER / file).read_text()
-    assert re.search(r'import \{ BINDING_MEMBERS, MEMBERS \} from "\.\.?/members\.ts";', text)
+    assert re.search(r'import \{ bindingName, memberName \} from "\.\.?/members\.ts";', text)
     assert '"editor.' not in text
+
+
+def test_the_form_takes_the_names_of_members_from_the_list() -> None:
+    text = (FOLDER / "members.ts").read_text()
+    keys = set(re.findall(r': "([\w.]+)",', text))
+    for file in FOLDER.glob("*.svelte"):
+        labels = set(re.findall(r'label=\{t\("([\w.]+)"\)\}', file.read_text()))
+        assert not labels & keys, file.name

@@ -24,6 +24,7 @@ _VALUES: dict[str, Any] = {
     "organization": "uni",
     "extra_json": '{"kept": [1, {"a": null}]}',
     "max_tool_rounds": 7,
+    "icon": "🧵",
     "slot": "some_slot",
     "prompt_processor": "another_processor",
 }
@@ -34,7 +35,8 @@ def filled(message: Message) -> Message:
     """Set every field of a message, and of the messages in it, to something but its default."""
     for field in message.DESCRIPTOR.fields:
         if field.is_repeated:
-            filled(getattr(message, field.name).add())
+            items = getattr(message, field.name)
+            items.append(f"a {field.name}") if field.message_type is None else filled(items.add())
         elif field.type == FieldDescriptor.TYPE_MESSAGE:
             match value := getattr(message, field.name):
                 case Struct():

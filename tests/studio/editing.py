@@ -33,6 +33,12 @@ def open_editor(screen: Screen, identifier: str) -> None:
     screen.open(f"assistants/{identifier}")
     expect(template(screen.page)).to_be_visible()
     expect(screen.page.get_by_role("heading", name="Strategy and answers")).to_be_visible()
+    open_sections(screen.page)
+
+
+def open_sections(page: Page) -> None:
+    """Open all parts of the form."""
+    page.evaluate("document.querySelectorAll('[data-section]').forEach((it) => (it.open = true))")
 
 
 def template(page: Page) -> Locator:

@@ -119,7 +119,13 @@ class Studio:
 
     @contextmanager
     def screen(
-        self, *, theme: str = "light", width: int = DESKTOP, language: str = "en", key: str = ""
+        self,
+        *,
+        theme: str = "light",
+        width: int = DESKTOP,
+        language: str = "en",
+        key: str = "",
+        level: str = "advanced",
     ) -> Iterator[Screen]:
         """Open a window of a new visitor.
 
@@ -128,6 +134,7 @@ class Studio:
             width: Of the window in pixels.
             language: Of the browser.
             key: The API key that the visitor has pasted before.
+            level: How much the editor of assistants shows: `simple` or `advanced`.
         """
         context = self.browser.new_context(
             color_scheme="dark" if theme == "dark" else "light",
@@ -135,6 +142,7 @@ class Studio:
             locale=language,
             reduced_motion="reduce",
         )
+        context.add_init_script(f"localStorage['heddle.level'] ??= {json.dumps(level)}")
         if key:
             script = f"sessionStorage.setItem('heddle.key', {json.dumps(key)})"
             context.add_init_script(script)

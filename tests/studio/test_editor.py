@@ -2,7 +2,7 @@
 
 import pytest
 from playwright.sync_api import expect
-from studio.editing import new_assistant, open_editor, save, stored, template
+from studio.editing import new_assistant, open_editor, open_sections, save, stored, template
 from studio.harness import PHONE, VIEWS, Studio
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
@@ -33,6 +33,8 @@ EVERY_MEMBER = {
     "strategy": "sequential",
     "prompt_processor": "moodle_augment",
     "template_syntax": "lamb",
+    "icon": "🧵",
+    "starter_questions": ["What is a weft?", "Who weaves?"],
     "capabilities": {"vision": True, "image_generation": True},
     "verbose": True,
     "cite_sources": True,
@@ -71,6 +73,8 @@ def test_a_new_assistant_gets_tools_and_slots_is_tried_and_published(development
         page.get_by_role("button", name="Create").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("first_flow")
         identifier = page.url.rpartition("/")[2]
+        open_sections(page)
+        page.get_by_label("Show debugging models").check()
         page.get_by_label("Connector").select_option("bypass")
         page.get_by_label("Search tools").fill("words")
         page.get_by_role("button", name="Add Word count").click()
@@ -131,19 +135,21 @@ def test_each_control_changes_its_member(development: Studio) -> None:
         open_editor(screen, identifier)
         page.get_by_label("Title (optional)").fill("Controls")
         page.get_by_label("Name", exact=True).fill("controls_2")
+        page.get_by_label("Emoji").fill("🧵")
+        page.get_by_label("Starter questions").fill("Who?\n\n Why? ")
         page.get_by_label("Connector").select_option("local")
         page.get_by_label("System prompt").fill("Be brief.")
         template(page).fill("{user_input} {words}")
-        page.get_by_label("Slots in the template").select_option("lamb")
+        page.get_by_label("Places in the prompt").select_option("lamb")
         page.get_by_role("button", name="Word count", expanded=False).click()
         page.get_by_label("When it runs").select_option("function")
-        expect(page.get_by_label("Slot (optional)")).to_have_count(0)
+        expect(page.get_by_label("Place in the prompt (slot)")).to_have_count(0)
         page.get_by_label("When it runs").select_option("augment")
-        page.get_by_label("Slot (optional)").fill("words")
+        page.get_by_label("Place in the prompt (slot)").fill("words")
         page.get_by_label("If it fails").select_option("fail")
         page.get_by_label("Time limit in seconds").fill("1.5")
         page.get_by_label("In use").uncheck()
-        page.get_by_label("Strategy", exact=True).select_option("sequential")
+        page.get_by_label("How the tools work together").select_option("sequential")
         page.get_by_label("Rounds of tool calls").fill("3")
         page.get_by_label("Answer if nothing is found").fill("Nothing.")
         page.get_by_label("Prompt processor").select_option("moodle_augment")
@@ -155,6 +161,8 @@ def test_each_control_changes_its_member(development: Studio) -> None:
         expected = {
             "title": "Controls",
             "name": "controls_2",
+            "icon": "🧵",
+            "starter_questions": ["Who?", "Why?"],
             "model": {"connector": "local", "model": "smollm2-135m-instruct"},
             "system_prompt": "Be brief.",
             "prompt_template": "{user_input} {words}",

@@ -18,7 +18,7 @@ def test_the_template_is_edited_with_the_keyboard_only(development: Studio) -> N
         page.get_by_label("System prompt").focus()
         while not template(page).evaluate("it => it.getRootNode().activeElement === it"):
             page.keyboard.press("Tab")
-        assert template(page).get_attribute("aria-label") == "Prompt template"
+        assert template(page).get_attribute("aria-label") == "Prompt (template)"
         page.keyboard.type("{user_input} {")
         completion = page.locator("[data-template] [role=listbox]")
         expect(completion.get_by_role("option")).to_have_count(3)

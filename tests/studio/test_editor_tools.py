@@ -59,7 +59,7 @@ def test_only_what_the_model_and_the_strategy_can_do_is_offered(development: Stu
         search.fill("web")
         page.get_by_role("button", name="Add Web Search").click()
         expect(modes.last.locator("option")).to_have_count(1)
-        page.get_by_label("Strategy", exact=True).select_option("agent")
+        page.get_by_label("How the tools work together").select_option("agent")
         expect(modes.last.locator("option")).to_have_count(2)
         modes.last.select_option("agent")
         expect(page.get_by_text("The agent decides whether 1 tool runs.")).to_be_visible()

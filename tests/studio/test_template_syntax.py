@@ -10,7 +10,7 @@ from studio.harness import LANGUAGES, VIEWS, Studio
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 TEMPLATE = r"{context} \frac{a}{b} {{user}} {current_file} {user_input}"
 TOOLS: list[dict[str, Any]] = [{"type": "current_file", "slot": "current_file"}]
-LABEL = "Slots in the template"
+LABEL = "Places in the prompt (slots)"
 
 
 @pytest.mark.parametrize(("theme", "width"), VIEWS)

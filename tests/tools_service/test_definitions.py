@@ -110,12 +110,14 @@ def test_a_tool_has_a_known_category(tmp_path: Path, category: str | None) -> No
     assert ("mine" in names) is (category in CATEGORIES)
     if category not in CATEGORIES:
         assert (
-            "use rag, rubric, file, utilities, lms, custom, legacy" in registry.problems[0].message
+            "use rag, rubric, file, utilities, lms, custom, legacy, teaching, development"
+            in registry.problems[0].message
         )
 
 
-def test_categories_are_those_of_the_design_and_two_of_our_own() -> None:
-    assert {*CATEGORIES} == {"rag", "rubric", "file", "custom", "legacy", "utilities", "lms"}
+def test_categories_are_those_of_the_design_and_four_of_our_own() -> None:
+    design = {"rag", "rubric", "file", "custom", "legacy"}
+    assert {*CATEGORIES} == design | {"utilities", "lms", "teaching", "development"}
 
 
 def test_a_tool_with_an_unknown_effect_names_the_known_ones() -> None:

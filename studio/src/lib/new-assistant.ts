@@ -2,6 +2,7 @@
 
 import { api, data } from "#lib/api/client.ts";
 import { ApiError } from "#lib/api/errors.ts";
+import type { Schema } from "#lib/schema-form/schema.ts";
 import type { components, paths } from "#lib/api/schema.d.ts";
 
 export type Stored = paths["/assistants"]["post"]["responses"]["201"]["content"]["application/json"];
@@ -47,3 +48,16 @@ export function answeringFrom(
   const tool = { type: SEARCH, mode: "augment", config: { collections, ...config } } as Binding;
   return { prompt_template: template, tools: [tool], cite_sources: true };
 }
+
+/** Return the schema of a form that chooses what an assistant knows, with its texts. */
+export const knowledgeSchema = (title: string, description: string): Schema => ({
+  properties: {
+    collections: {
+      type: "array",
+      items: { type: "string" },
+      title,
+      description,
+      "x-heddle-input": "collections",
+    },
+  },
+});

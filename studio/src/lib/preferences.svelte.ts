@@ -4,7 +4,9 @@ import { isLanguage, type Language, preferred, speak } from "./i18n/index.svelte
 
 export const THEMES = ["system", "light", "dark"] as const;
 export const DENSITIES = ["spacious", "compact"] as const;
+export const LEVELS = ["simple", "advanced"] as const;
 export type Theme = (typeof THEMES)[number];
+export type Level = (typeof LEVELS)[number];
 export type Density = (typeof DENSITIES)[number];
 
 const PREFIX = "heddle.";
@@ -32,6 +34,8 @@ function write(name: string, value: string): void {
 
 class Preferences {
   theme = $state<Theme>(stored("theme", THEMES, "system"));
+  /** How much the editor of assistants shows. */
+  level = $state<Level>(stored("level", LEVELS, "simple"));
   density = $state<Density>(stored("density", DENSITIES, "spacious"));
 
   /** Apply what is stored, before the first screen. */
@@ -54,6 +58,11 @@ class Preferences {
     this.density = density;
     write("density", density);
     document.documentElement.dataset["density"] = density;
+  }
+
+  setLevel(level: Level): void {
+    this.level = level;
+    write("level", level);
   }
 
   async setLanguage(language: Language): Promise<void> {

@@ -10,6 +10,7 @@ import msgspec
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
+from heddle_runtime.contract.default_model import DEFAULT_CONNECTOR
 from heddle_runtime.contract.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.contract.paging import page
 from heddle_runtime.contract.unicode_text import valid_text
@@ -78,7 +79,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                     calls_functions=plugins.loaded[name].calls_functions,
                     streams=plugins.loaded[name].streams,
                     generates_images=plugins.loaded[name].generates_images,
-                    debugging=not plugins.loaded[name].uses_model,
+                    debugging=not plugins.loaded[name].uses_model and name != DEFAULT_CONNECTOR,
                     settings=sorted(plugins.loaded[name].organization_settings.values()),
                     settings_source=await self.tenants.settings_source(organization, name),
                 )

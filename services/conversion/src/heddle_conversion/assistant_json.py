@@ -19,6 +19,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_runtime.contract.enums import enum_names
 from heddle_runtime.contract.limits import (
+    MAX_STARTER_QUESTIONS,
     MAX_TOOL_ROUNDS,
     MAX_TOOL_SECONDS,
     MAX_TOOLS,
@@ -43,7 +44,11 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _MAX_INT = 2**31 - 1
 _MEMBERS = {"tool": "type", "disabled": "enabled", "create_time": "created", "extra_json": "extra"}
 """The members whose names differ from the fields'. `enabled` is the opposite of `disabled`."""
-_MAXIMA = {"max_tool_rounds": MAX_TOOL_ROUNDS, "tools": MAX_TOOLS}
+_MAXIMA = {
+    "max_tool_rounds": MAX_TOOL_ROUNDS,
+    "starter_questions": MAX_STARTER_QUESTIONS,
+    "tools": MAX_TOOLS,
+}
 _UNKNOWN = "is not known here; what is to be kept all the same goes into extra"
 
 if TYPE_CHECKING:  # protobuf's C implementation has classes of its own
@@ -172,6 +177,12 @@ def _read_field(
         setattr(message, field.name, reader.exact_text(path, _mapping(value, path)))
     elif field.is_repeated:
         for index, item in enumerate(_items(value, path, field)):
+            if field.message_type is None:
+                with reader.field():
+                    getattr(message, field.name).append(
+                        _scalar(field, item, (*path, index), required=True)
+                    )
+                continue
             added = getattr(message, field.name).add()
             with reader.field():
                 _read_message(added, item, (*path, index), reader)
@@ -236,7 +247,9 @@ def _write(message: Message, embed: Callable[[str], Any]) -> dict[str, Any]:
             if value:
                 members[name] = embed(value)
         elif field.is_repeated:
-            members[name] = [_write_message(item, embed) for item in value]
+            items = list(value)
+            are_texts = field.message_type is None
+            members[name] = items if are_texts else [_write_message(it, embed) for it in items]
         elif field.type == FieldDescriptor.TYPE_MESSAGE:
             if message.HasField(field.name) or not isinstance(value, Duration | Timestamp):
                 members[name] = _write_message(value, embed)

@@ -41,13 +41,17 @@ _CONVERTED = {
     *("model", "tools", "strategy", "prompt_processor", "capabilities", "max_tool_rounds"),
     "template_syntax",
 }
-_TEXTS, _FLAGS = (
+_TEXTS, _FLAGS, _LISTS = (
     tuple(
         field.name
         for field in pb.Assistant.DESCRIPTOR.fields
-        if field.type == kind and field.name not in _COLUMNS | _CONVERTED
+        if (field.type, field.is_repeated) == kind and field.name not in _COLUMNS | _CONVERTED
     )
-    for kind in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BOOL)
+    for kind in (
+        (FieldDescriptor.TYPE_STRING, False),
+        (FieldDescriptor.TYPE_BOOL, False),
+        (FieldDescriptor.TYPE_STRING, True),
+    )
 )
 """Fields that the metadata stores under their own names: a new one of these kinds needs no code."""
 
@@ -132,6 +136,7 @@ def _assistant(metadata: dict[str, Any]) -> pb.Assistant:
     processor = text_or_default(metadata, "prompt_processor", PROMPT_PROCESSOR)
     plain: dict[str, Any] = {name: text(metadata.get(name)) for name in _TEXTS}
     plain |= {name: metadata.get(name) is True for name in _FLAGS}
+    plain |= {name: texts(metadata.get(name)) for name in _LISTS}
     return pb.Assistant(
         **plain,
         model=pb.ModelRef(
@@ -157,6 +162,7 @@ def _members(assistant: pb.Assistant) -> dict[str, Any]:
     return {
         VERSION_KEY: _VERSION,
         **{name: getattr(assistant, name) for name in (*_TEXTS, *_FLAGS)},
+        **{name: list(getattr(assistant, name)) for name in _LISTS},
         "connector": assistant.model.connector,
         "llm": assistant.model.model,
         "tools": contract_tools.from_contract(assistant.tools),
@@ -175,6 +181,11 @@ def _rounds(value: object) -> int:
     """Return a number of rounds that an assistant can have; 0 leaves it to the service."""
     number = value if isinstance(value, int) and not isinstance(value, bool) else 0
     return number if 0 < number <= MAX_TOOL_ROUNDS else 0
+
+
+def texts(value: object) -> list[str]:
+    """Return the texts of a list; others are left out."""
+    return [each for each in map(text, value) if each] if isinstance(value, list) else []
 
 
 def text_or_default(metadata: dict[str, Any], key: str, default: str) -> str:

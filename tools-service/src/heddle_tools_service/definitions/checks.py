@@ -16,7 +16,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _NAME_RULE = "use 1 to 63 of a-z, 0-9 and _, a letter first"
 _FUNCTION = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
 _FUNCTION_RULE = "use 1 to 64 of a-z, A-Z, 0-9, _ and -, a letter first"
-CATEGORIES = ("rag", "rubric", "file", "utilities", "lms", "custom", "legacy")
+CATEGORIES = (
+    *("rag", "rubric", "file", "utilities", "lms", "custom", "legacy"),
+    *("teaching", "development"),
+)
 _MAX_CHARS = {"title": 100, "description": 1_000, "version": 50}
 # The text of the user, and what assistants that work as tools will fill.
 _RESERVED_SLOTS = frozenset({"user_input", "tool_result"})

@@ -161,7 +161,8 @@ def tool(  # noqa: PLR0913 - what a definition says, each by its name
         offer: Returns the functions for a configuration. `function` then has no effect, and the
             arguments are a `CalledFunction`.
         slot: The template slot that is filled when a binding names none.
-        category: `rag`, `rubric`, `file`, `utilities`, `lms` or `custom`, for lists. `legacy` is
+        category: `rag`, `rubric`, `teaching`, `file`, `utilities`, `lms`, `development` or
+            `custom`, for lists. `legacy` is
             for tools of older formats.
         version: A version, for people.
         modes: The ways in which the tool can be bound.

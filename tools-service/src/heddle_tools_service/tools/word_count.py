@@ -22,6 +22,7 @@ class WordCountConfig(ToolConfig):
     title="Word count",
     label="Word count",
     slot="word_count",
+    category="development",
     modes=("augment", "function"),
 )
 async def word_count(call: ToolCall[WordCountConfig]) -> ToolResult:

@@ -207,6 +207,8 @@ class Assistant(_message.Message):
     EMPTY_RESPONSE_FIELD_NUMBER: _builtins.int
     OUTPUT_HOSTS_FIELD_NUMBER: _builtins.int
     TEMPLATE_SYNTAX_FIELD_NUMBER: _builtins.int
+    ICON_FIELD_NUMBER: _builtins.int
+    STARTER_QUESTIONS_FIELD_NUMBER: _builtins.int
     EXTRA_JSON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier, `[A-Za-z0-9][A-Za-z0-9_-]{0,62}`. OpenAI clients see it as the model
@@ -270,6 +272,10 @@ class Assistant(_message.Message):
     """The syntax of `prompt_template`. If not set, `TEMPLATE_SYNTAX_HEDDLE`. Imported
     assistants have `TEMPLATE_SYNTAX_LAMB`.
     """
+    icon: _builtins.str
+    """What lists show beside the title: an emoji, or a small picture as a `data:` URL of PNG, JPEG or
+    WebP, at most 12,000 characters.
+    """
     extra_json: _builtins.str
     """Members of the stored assistant that this contract does not model, as the text of
     one JSON object. Kept, never interpreted.
@@ -289,6 +295,10 @@ class Assistant(_message.Message):
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When the assistant was created."""
+
+    @_builtins.property
+    def starter_questions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Questions that a chat offers before the first message. At most 6 of at most 200 characters."""
 
     def __init__(
         self,
@@ -313,11 +323,13 @@ class Assistant(_message.Message):
         empty_response: _builtins.str = ...,
         output_hosts: _builtins.str = ...,
         template_syntax: Global___TemplateSyntax.ValueType = ...,
+        icon: _builtins.str = ...,
+        starter_questions: _abc.Iterable[_builtins.str] | None = ...,
         extra_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "model", b"model"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "cite_sources", b"cite_sources", "create_time", b"create_time", "description", b"description", "empty_response", b"empty_response", "extra_json", b"extra_json", "id", b"id", "max_tool_rounds", b"max_tool_rounds", "model", b"model", "name", b"name", "organization", b"organization", "output_hosts", b"output_hosts", "owner", b"owner", "prompt_processor", b"prompt_processor", "prompt_template", b"prompt_template", "strategy", b"strategy", "system_prompt", b"system_prompt", "template_syntax", b"template_syntax", "title", b"title", "tools", b"tools", "verbose", b"verbose"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "cite_sources", b"cite_sources", "create_time", b"create_time", "description", b"description", "empty_response", b"empty_response", "extra_json", b"extra_json", "icon", b"icon", "id", b"id", "max_tool_rounds", b"max_tool_rounds", "model", b"model", "name", b"name", "organization", b"organization", "output_hosts", b"output_hosts", "owner", b"owner", "prompt_processor", b"prompt_processor", "prompt_template", b"prompt_template", "starter_questions", b"starter_questions", "strategy", b"strategy", "system_prompt", b"system_prompt", "template_syntax", b"template_syntax", "title", b"title", "tools", b"tools", "verbose", b"verbose"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -753,6 +765,8 @@ class AssistantSummary(_message.Message):
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
     FORMAT_VERSION_FIELD_NUMBER: _builtins.int
+    ICON_FIELD_NUMBER: _builtins.int
+    STARTER_QUESTIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier."""
     name: _builtins.str
@@ -769,6 +783,8 @@ class AssistantSummary(_message.Message):
     """Whether others of the organisation may use it."""
     format_version: _builtins.int
     """The stored format: 1 is that of imported rows, 2 that of this contract, 0 is invalid."""
+    icon: _builtins.str
+    """An emoji, or a small picture as a `data:` URL. May be empty."""
     @_builtins.property
     def capabilities(self) -> Global___Capabilities:
         """What the assistant can do besides text."""
@@ -776,6 +792,10 @@ class AssistantSummary(_message.Message):
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When the assistant was created."""
+
+    @_builtins.property
+    def starter_questions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Questions that a chat offers before the first message."""
 
     def __init__(
         self,
@@ -790,10 +810,12 @@ class AssistantSummary(_message.Message):
         organization: _builtins.str = ...,
         published: _builtins.bool = ...,
         format_version: _builtins.int = ...,
+        icon: _builtins.str = ...,
+        starter_questions: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "description", b"description", "format_version", b"format_version", "id", b"id", "name", b"name", "organization", b"organization", "owner", b"owner", "published", b"published", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "description", b"description", "format_version", b"format_version", "icon", b"icon", "id", b"id", "name", b"name", "organization", b"organization", "owner", b"owner", "published", b"published", "starter_questions", b"starter_questions", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -164,8 +164,8 @@ class Tool(_message.Message):
     version: _builtins.str
     """The version, for people."""
     category: _builtins.str
-    """The kind of tool, for lists: `rag`, `rubric`, `file`, `utilities`, `lms`, `custom`, or `legacy`
-    for tools of older formats.
+    """The kind of tool, for lists: `rag`, `rubric`, `teaching`, `file`, `utilities`, `lms`,
+    `development`, `custom`, or `legacy` for tools of older formats.
     """
     origin: _builtins.str
     """Where the tool comes from: `builtin`, `package:<distribution>` or `folder:<file>`."""

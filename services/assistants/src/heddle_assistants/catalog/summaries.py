@@ -2,6 +2,7 @@
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import newest, parse, version_of
+from heddle_conversion.contract import texts
 from heddle_conversion.contract_tools import text
 from heddle_conversion.identifiers import timestamp
 from heddle_runtime.errors import MalformedAssistantError
@@ -12,7 +13,10 @@ from heddle_assistants.validation import messages
 
 _LARGEST_VERSION = 2**31 - 1
 _COLUMNS = ("name", "description", "owner", "organization", "system_prompt", "prompt_template")
-_OUTLINE = ("id", "name", "title", "description", "owner", "organization")
+_OUTLINE = (
+    *("id", "name", "title", "description", "owner", "organization"),
+    *("icon", "starter_questions"),
+)
 
 
 def outline(assistant: pb.Assistant) -> pb.Assistant:
@@ -53,6 +57,8 @@ def summary_of_stored(stored: StoredAssistant) -> pb.AssistantSummary:
         organization=assistant.organization,
         published=stored.published,
         format_version=newest(),
+        icon=assistant.icon,
+        starter_questions=assistant.starter_questions,
     )
 
 
@@ -79,4 +85,6 @@ def summary_of_row(row: Row) -> pb.AssistantSummary:
         organization=row.organization,
         published=row.published,
         format_version=min(version, _LARGEST_VERSION),
+        icon=text(document.get("icon")),
+        starter_questions=texts(document.get("starter_questions")),
     )

@@ -11,7 +11,13 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.contract.host_lists import host_problems
-from heddle_runtime.contract.limits import MAX_TOOL_ROUNDS
+from heddle_runtime.contract.limits import (
+    MAX_EMOJI_CHARACTERS,
+    MAX_ICON_CHARACTERS,
+    MAX_QUESTION_CHARACTERS,
+    MAX_STARTER_QUESTIONS,
+    MAX_TOOL_ROUNDS,
+)
 from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.contract.validation import NOT_CHECKED, UNKNOWN_MEMBER
 from heddle_runtime.errors import Violation
@@ -22,6 +28,14 @@ from heddle_orchestrator.strategies import STRATEGIES
 
 REQUIRED = "is required"
 _MAX_NAME = 80
+_ICON = re.compile(
+    rf"([^\x00-\x7f].{{0,{MAX_EMOJI_CHARACTERS - 1}}})?"
+    r"|data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/]+={0,2}"
+)
+_ICON_RULE = (
+    f"must be an emoji, or a picture as a data: URL of PNG, JPEG or WebP with at most "
+    f"{MAX_ICON_CHARACTERS:,} characters"
+)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -90,9 +104,23 @@ def faults_of(assistant: assistant_pb2.Assistant, installed: Installed) -> list[
         faults.append(_fault("max_tool_rounds", limits, str(assistant.max_tool_rounds)))
     for entry, problem in host_problems(assistant.output_hosts):
         faults.append(_fault("output_hosts", problem, entry))
+    faults += _of_presentation(assistant)
     for index, binding in enumerate(assistant.tools):
         faults += _of_binding(binding, f"tools[{index}]", installed)
     return faults
+
+
+def _of_presentation(assistant: assistant_pb2.Assistant) -> Iterator[Fault]:
+    icon, questions = assistant.icon, assistant.starter_questions
+    if len(icon) > MAX_ICON_CHARACTERS or not _ICON.fullmatch(icon):
+        yield _fault("icon", _ICON_RULE, icon)
+    if len(questions) > MAX_STARTER_QUESTIONS:
+        problem = f"must have at most {MAX_STARTER_QUESTIONS} items"
+        yield _fault("starter_questions", problem, str(len(questions)))
+    for index, question in enumerate(questions):
+        if not question.strip() or len(question) > MAX_QUESTION_CHARACTERS:
+            problem = f"must have 1 to {MAX_QUESTION_CHARACTERS} characters"
+            yield _fault(f"starter_questions[{index}]", problem, question)
 
 
 def unchecked(assistant: assistant_pb2.Assistant, installed: Installed) -> Iterator[Violation]:

@@ -11,6 +11,10 @@ MAX_TOOLS = 64
 """The maximum number of tools of one assistant."""
 MAX_TOOL_ROUNDS = 50
 """The maximum number of rounds of function calls, or decisions of the routing agent, in one run."""
+MAX_STARTER_QUESTIONS, MAX_QUESTION_CHARACTERS = 6, 200
+"""The starter questions of an assistant, and the length of one."""
+MAX_EMOJI_CHARACTERS, MAX_ICON_CHARACTERS = 16, 12_000
+"""The length of an assistant's icon: an emoji, which can have several code points, or a picture."""
 DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE = 100, 1000
 """The number of items of one page of a list."""
 DEFAULT_SHORT_PAGE_SIZE, MAX_SHORT_PAGE_SIZE = 50, 200

@@ -3,6 +3,7 @@
 import { api, data } from "#lib/api/client.ts";
 import type { components, paths } from "#lib/api/schema.d.ts";
 import { t } from "#lib/i18n/index.svelte.ts";
+import { type Schema, textsOf } from "#lib/schema-form/schema.ts";
 
 export type Tool = components["schemas"]["ToolDefinition"];
 export type Mode = Tool["modes"][number];
@@ -72,10 +73,42 @@ export function processorText({ name, description }: PromptProcessor): string {
   return known ? t(`editor.processor.text.${known}`, { slot: "{moodle_user}" }) : description;
 }
 
-const CATEGORIES = ["rag", "file", "rubric", "lms", "utilities", "custom"] as const;
+/** What tools are for, in the order in which they are offered. */
+export const PURPOSES = ["know", "teach", "course", "files", "connect", "develop"] as const;
+export type Purpose = (typeof PURPOSES)[number];
+const PURPOSE_OF: Record<string, Purpose> = {
+  rag: "know",
+  utilities: "know",
+  rubric: "teach",
+  teaching: "teach",
+  lms: "course",
+  file: "files",
+  development: "develop",
+  legacy: "develop",
+};
+const PICKERS: ReadonlySet<unknown> = new Set(["collections", "collection", "rubric", "file"]);
 
-/** Return the name of a category; one that the studio does not know has its own. */
-export function categoryName(category: string): string {
-  const known = CATEGORIES.find((each) => each === category);
-  return known ? t(`editor.category.${known}`) : category;
+const inputOf = (property: unknown): unknown => (property as Record<string, unknown>)["x-heddle-input"];
+
+/** Return what a tool is for; a category that the studio does not know connects to something. */
+export function purposeOf(tool: Tool): Purpose {
+  const inputs = Object.values((tool.config_schema["properties"] ?? {}) as object).map(inputOf);
+  // A file that the assistant's author chooses is something to know.
+  if (tool.category === "file" && inputs.includes("file")) return "know";
+  return PURPOSE_OF[tool.category] ?? "connect";
 }
+
+/** Return the settings of a tool that a person must choose. */
+export function neededMembers({ config_schema: schema }: Tool): string[] {
+  const required = (schema["required"] ?? []) as string[];
+  return Object.entries((schema["properties"] ?? {}) as Record<string, unknown>)
+    .filter(([name, property]) => required.includes(name) || PICKERS.has(inputOf(property)))
+    .map(([name]) => name);
+}
+
+/** Return the names of the settings of a tool that a person must choose. */
+export const needsOf = (tool: Tool, language: string): string[] =>
+  neededMembers(tool).map((name) => {
+    const properties = tool.config_schema["properties"] as Record<string, Schema>;
+    return textsOf(properties[name]!, language).title || name;
+  });

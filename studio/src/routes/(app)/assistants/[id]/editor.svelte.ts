@@ -7,6 +7,7 @@ import { ApiError } from "#lib/api/errors.ts";
 import { debounced } from "#lib/debounced.svelte.ts";
 import { readDraft, writeDraft } from "#lib/draft.svelte.ts";
 import { language } from "#lib/i18n/index.svelte.ts";
+import { type Schema, textsOf } from "#lib/schema-form/schema.ts";
 import { offerUndoOfSave } from "#lib/undo-assistants.ts";
 import {
   type Assistant,
@@ -23,6 +24,7 @@ import {
   type Version,
 } from "./assistant.ts";
 import { type Catalog, toolTexts } from "./catalog.ts";
+import { fieldName } from "./fields.ts";
 import { merge, type Side } from "./merge.ts";
 import type { TemplateFinding } from "./template.ts";
 
@@ -96,6 +98,13 @@ export class Editor {
   errors = (field: string): string[] =>
     this.findings?.violations.filter((each) => each.field === field).map((each) => each.description) ?? [];
 
+  /** Return the name, the errors and the place of the control of a member such as `model.connector`. */
+  field = (path: string): { label: string; errors: string[]; "data-field": string } => ({
+    label: fieldName(path, this),
+    errors: this.errors(path),
+    "data-field": path,
+  });
+
   /** Return what the server remarked about a member and its parts. */
   warningsBelow = (field: string): string[] =>
     this.findings?.warnings.filter((each) => within(each.field, field)).map((each) => each.description) ?? [];
@@ -118,6 +127,14 @@ export class Editor {
 
   toolName(index: number): string {
     return this.titleOf(this.assistant.tools[index]?.type ?? "");
+  }
+
+  /** Return the name of a setting of a tool, as its schema has it. */
+  settingName(index: number, setting: string): string {
+    const type = this.assistant.tools[index]?.type;
+    const schema = this.catalog?.tools.find(({ name }) => name === type)?.config_schema;
+    const property = (schema?.["properties"] as Record<string, Schema> | undefined)?.[setting];
+    return (property && textsOf(property, language()).title) || setting;
   }
 
   /** Return the title of a tool, or its name if the server does not have it. */

@@ -2,27 +2,34 @@
 
 import { tick } from "svelte";
 
-import { type Key, t } from "#lib/i18n/index.svelte.ts";
-
+import { preferences } from "#lib/preferences.svelte.ts";
 import type { Assistant } from "./assistant.ts";
 import type { Editor } from "./editor.svelte.ts";
-import { BINDING_MEMBERS, MEMBERS } from "./members.ts";
+import { bindingName, memberName } from "./members.ts";
 
-const named = (key: Key | undefined): string | undefined => key && t(key);
 const TOOL = /^tools\[(\d+)\]\.?(.*)$/;
 
-/** Return the name of a field such as `tools[2].config.top_k`. */
-export function fieldName(field: string, editor: Editor): string {
+/** Return the name of a field such as `tools[2].config.top_k`.
+ *
+ * Args:
+ *   toolName: Returns the name of a tool by its position.
+ */
+export function fieldName(
+  field: string,
+  editor: Editor,
+  toolName: (index: number) => string = (index) => editor.toolName(index),
+): string {
   const [, index, member = ""] = TOOL.exec(field) ?? [];
-  if (index === undefined) return named(MEMBERS[field]) ?? field;
-  const tool = editor.toolName(Number(index)) || field;
-  return member ? `${tool}: ${named(BINDING_MEMBERS[member]) ?? member.replace(/^config\./, "")}` : tool;
+  if (index === undefined) return memberName(field) ?? field;
+  const tool = toolName(Number(index)) || field;
+  if (!member) return tool;
+  return `${tool}: ${bindingName(member) ?? editor.settingName(Number(index), member.replace(/^config\./, ""))}`;
 }
 
 /** Return the name of a difference between two assistants. */
 export function pathName(path: readonly string[], editor: Editor, others: Assistant): string {
   const [member = "", id, ...rest] = path;
-  if (member !== "tools" || id === undefined) return named(MEMBERS[path.join(".")]) ?? path.join(".");
+  if (member !== "tools" || id === undefined) return memberName(path.join(".")) ?? path.join(".");
   const index = editor.assistant.tools.findIndex((each) => String(each.id) === id);
   if (index >= 0) return fieldName([`tools[${index}]`, ...rest].join("."), editor);
   const type = others.tools.find((each) => String(each.id) === id)?.type ?? id;
@@ -46,12 +53,19 @@ export function position(field: string): number {
   return best < 0 ? places.length : best;
 }
 
-/** Wait until the options of a tool are loaded and shown. */
+/** Open the parts of the form that an element is in. */
+export function openAround(element: Element): void {
+  for (let each = element.closest("details"); each; each = each.parentElement?.closest("details") ?? null)
+    each.open = true;
+}
+
+/** Wait until the options of a tool, or the control of a field, are loaded and shown. */
 async function shown(field: string): Promise<void> {
-  const tool = field.slice(0, field.indexOf("]") + 1);
+  const tool = TOOL.test(field) && field.slice(0, field.indexOf("]") + 1);
   for (let frame = 0; frame < MAX_FRAMES; frame += 1) {
     await tick();
-    if (controls().some(({ dataset }) => dataset["field"]?.startsWith(`${tool}.`))) return;
+    if (tool && controls().some(({ dataset }) => dataset["field"]?.startsWith(`${tool}.`))) return;
+    if (!tool && controls()[position(field)]) return;
     await new Promise(requestAnimationFrame);
   }
 }
@@ -64,7 +78,12 @@ export async function goTo(field: string, editor: Editor): Promise<void> {
     if (!member) return;
     await shown(field);
   }
+  if (!controls()[position(field)]) {
+    preferences.setLevel("advanced"); // the simple level does not have it
+    await shown(field);
+  }
   const place = controls()[position(field)];
+  if (place) openAround(place);
   place?.scrollIntoView({ block: "center" });
   const template = place?.querySelector("[data-template]")?.shadowRoot?.querySelector(".cm-content");
   const control = place?.matches(CONTROLS) ? place : (template ?? place?.querySelector(CONTROLS));

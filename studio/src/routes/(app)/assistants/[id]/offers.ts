@@ -33,6 +33,14 @@ export function possibleModes(tool: Tool, assistant: Assistant, catalog: Catalog
   });
 }
 
+/** Return an id as the server numbers bindings: by it, edits of two people are compared. */
+export function newBindingId(name: string, tools: readonly Binding[]): string {
+  const taken = new Set(tools.map(({ id }) => String(id)));
+  for (let number = 2; taken.has(name); number += 1)
+    if (!taken.has(`${name}_${number}`)) return `${name}_${number}`;
+  return name;
+}
+
 /** Return the slot that a binding fills. */
 export const slotOf = (binding: Binding, tool: Tool | undefined): string =>
   binding.slot || tool?.default_slot || "";

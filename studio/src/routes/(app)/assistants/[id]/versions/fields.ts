@@ -2,7 +2,7 @@
 
 import { type Key, language, t } from "#lib/i18n/index.svelte.ts";
 
-import { BINDING_MEMBERS, MEMBERS } from "../members.ts";
+import { bindingName, memberName } from "../members.ts";
 
 const ACTIONS: Record<string, Key> = {
   create: "versions.action.create",
@@ -27,13 +27,13 @@ interface Property {
 }
 
 /** Return the name of a field; its path if it has none. */
-export const fieldName = (path: string): string => (MEMBERS[path] ? t(MEMBERS[path]) : path);
+export const fieldName = (path: string): string => memberName(path) ?? path;
 
 export const actionName = (action: string): string => (ACTIONS[action] ? t(ACTIONS[action]) : action);
 
 /** Return the name of a field of a binding, whose options the tool's schema names. */
 export function toolFieldName(path: string, properties: Record<string, unknown> = {}): string {
-  if (!path.startsWith(CONFIG)) return BINDING_MEMBERS[path] ? t(BINDING_MEMBERS[path]) : path;
+  if (!path.startsWith(CONFIG)) return bindingName(path) ?? path;
   const name = path.slice(CONFIG.length);
   const property = properties[name] as Property | undefined;
   return property?.["x-heddle-i18n"]?.[language()]?.title ?? property?.title ?? name;
