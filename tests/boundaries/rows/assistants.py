@@ -25,6 +25,7 @@ from heddle_assistants.database.paging import check_length
 from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.imports import conflict_resolution
 from heddle_assistants.questions.store import check as check_questions
+from heddle_assistants.repository import quotas
 from heddle_assistants.rubrics import content
 from heddle_assistants.sharing.store import shares_of
 from heddle_assistants.usage import days, entries, recording, reservations
@@ -145,6 +146,7 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.questions.store.MAX_QUESTIONS": _questions,
     f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
     f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),
+    f"{_ASSISTANTS}.repository.quotas.LARGEST": lambda n: quotas.with_limit({}, n) and None,
     f"{_ASSISTANTS}.sharing.store.MAX_USERS": _shared,
     f"{_ASSISTANTS}.versions.differences.MAX_PARTS": _compared,
     f"{_ASSISTANTS}.rubrics.content.LARGEST": lambda n: _rubric(n) and None,

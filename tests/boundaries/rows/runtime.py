@@ -97,6 +97,11 @@ def _rounds(count: int) -> list[object]:
     ]
 
 
+def _presented(*questions: str, icon: str = "") -> list[object]:
+    assistant = assistant_pb2.Assistant(icon=icon, starter_questions=questions)
+    return list(faults._of_presentation(assistant))
+
+
 def _equal_calls(number: int) -> str:
     """Return why a call does not run that was made before."""
     budget = Budget(100, 100, 100)
@@ -138,6 +143,11 @@ ROWS: dict[str, Check] = {
         _nested(n), limits.MAX_JSON_DEPTH
     ),
     f"{_RUNTIME}.contract.limits.MAX_TOOL_ROUNDS": _rounds,
+    f"{_RUNTIME}.contract.limits.MAX_ICON_CHARACTERS": lambda n: _presented(
+        icon="data:image/png;base64,".ljust(n, "A")
+    ),
+    f"{_RUNTIME}.contract.limits.MAX_STARTER_QUESTIONS": lambda n: _presented(*["Why?"] * n),
+    f"{_RUNTIME}.contract.limits.MAX_QUESTION_CHARACTERS": lambda n: _presented("x" * n),
     f"{_RUNTIME}.telemetry.logs._MAX_CHARACTERS": lambda n: logs._cut("x" * n) != "x" * n,
     f"{_RUNTIME}.rpc.multiplex.server_call._MAX_RESPONSE_BYTES": _response,
     f"{_RUNTIME}.contract.schema_references.MAX_DEPTH": lambda n: limited(_nested(n)) and None,

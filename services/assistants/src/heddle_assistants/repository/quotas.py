@@ -12,6 +12,7 @@ from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import may_administer_in
 
 from heddle_assistants.accounts.model_prices import MICROS
+from heddle_assistants.field_checks import require
 
 MEMBER = "quota"
 LARGEST = 10**15
@@ -51,7 +52,12 @@ def stored_quota(metadata: str | None) -> pb.Quota | None:
 
 
 def with_limit(document: dict[str, Any], limit_micros: int | None) -> dict[str, Any]:
-    """Return metadata with another limit, or without one; other members of a quota stay."""
+    """Return metadata with another limit, or without one; other members of a quota stay.
+
+    Raises:
+        InvalidRequestError: The limit is below 0 or above `LARGEST`.
+    """
+    require(0 <= (limit_micros or 0) <= LARGEST, "limit_micros", f"must be from 0 to {LARGEST}")
     quota = document.get(MEMBER)
     members = quota if isinstance(quota, dict) else {}
     limit = None if limit_micros is None else limit_micros / MICROS

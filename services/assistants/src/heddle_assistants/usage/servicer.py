@@ -16,9 +16,8 @@ from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.accounts.resolution import with_prices
 from heddle_assistants.accounts.secret_members import masked
 from heddle_assistants.database.paging import row_before
-from heddle_assistants.field_checks import require
 from heddle_assistants.repository.migrating import Stored
-from heddle_assistants.repository.quotas import LARGEST, with_limit
+from heddle_assistants.repository.quotas import with_limit
 from heddle_assistants.repository.writer import Columns, Writer
 from heddle_assistants.usage.days import DailyUsage, period_of
 from heddle_assistants.usage.price_lookup import PriceLookup
@@ -90,7 +89,6 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
         identity = caller().identity
         await self.reports.catalog.refuse_folder(request.id, identity)
         limit = request.limit_micros if request.HasField("limit_micros") else None
-        require(0 <= (limit or 0) <= LARGEST, "limit_micros", f"must be from 0 to {LARGEST}")
 
         def edit(stored: Stored) -> tuple[dict[str, Any], Columns]:
             return with_limit(stored.document, limit), {}
