@@ -45,7 +45,7 @@ def test_the_simple_level_makes_an_assistant_of_documents_and_tools(development:
         save(page)
         screen.check()
         page.get_by_label("Who may use it").select_option("organization")
-        expect(page.get_by_text("Saved: Looms, Sharing")).to_be_visible()
+        expect(page.get_by_text("Saved: Looms, Sharing", exact=True)).to_be_visible()
         screen.open("assistants")
         expect(page.get_by_role("row").filter(has_text="Looms")).to_contain_text("🧵")
     assistant = stored(development, identifier)
