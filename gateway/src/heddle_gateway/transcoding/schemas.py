@@ -212,6 +212,11 @@ def _absent_as_null(part: Member) -> bool:
     return not part.required and (schema_options(message).nulls or _may_be_null(part))
 
 
+def _required_as_null(part: Member) -> bool:
+    """Return whether a request must have the member, which is null if the field is not set."""
+    return part.required and part.options.nullable and part.field.has_presence
+
+
 def _input_type(part: Member, nested: Callable[[Descriptor], type[Model]]) -> Any:  # noqa: ANN401 - any type
     value = part.value
     type_: Any = dict[str, Any]
@@ -231,7 +236,7 @@ def _input_type(part: Member, nested: Callable[[Descriptor], type[Model]]) -> An
     else:
         type_ = Annotated[_scalar(value), _bounds(value)]
     type_ = _collected(part, type_)
-    return type_ | None if _absent_as_null(part) or part.options.nullable else type_
+    return type_ | None if _absent_as_null(part) or _required_as_null(part) else type_
 
 
 def _output_type(part: Member) -> Any:  # noqa: ANN401 - any type
