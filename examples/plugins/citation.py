@@ -22,13 +22,7 @@ class References(Query):
     query: str = Field(min_length=1, max_length=4_000, description="A text with DOIs.")
 
 
-@tool(
-    "citation",
-    title="Citation",
-    category="teaching",
-    modes=("augment", "function"),
-    effect="read_only",
-)
+@tool("citation", title="Citation", modes=("augment", "function"), effect="read_only")
 async def citation(
     call: ToolCall[CitationConfig, References], http: httpx.AsyncClient
 ) -> ToolResult:

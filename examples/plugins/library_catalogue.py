@@ -15,7 +15,6 @@ class CatalogueConfig(ToolConfig):
 @tool(
     "library_catalogue",
     title="Books",
-    category="rag",
     slot="books",
     modes=("augment", "function"),
     effect="read_only",

@@ -15,13 +15,7 @@ class ProverbsConfig(ToolConfig):
     )
 
 
-@tool(
-    "proverbs",
-    title="Proverbs",
-    category="teaching",
-    modes=("augment", "function", "agent"),
-    effect="read_only",
-)
+@tool("proverbs", title="Proverbs", modes=("augment", "function", "agent"), effect="read_only")
 async def proverbs(
     call: ToolCall[ProverbsConfig, Query],
 ) -> AsyncGenerator[Result | Error | Status]:

@@ -20,7 +20,6 @@ class BankConfig(ToolConfig):
 @tool(
     "question_bank",
     title="Question bank",
-    category="teaching",
     slot="questions",
     modes=("augment", "function"),
     effect="read_only",

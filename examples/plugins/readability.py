@@ -28,13 +28,7 @@ def lix(text: str) -> float:
     return len(words) / sentences + 100 * long / (len(words) or 1)
 
 
-@tool(
-    "readability",
-    title="Readability",
-    category="teaching",
-    modes=("augment", "function"),
-    effect="read_only",
-)
+@tool("readability", title="Readability", modes=("augment", "function"), effect="read_only")
 async def readability(call: ToolCall[ReadabilityConfig, Text]) -> ToolResult:
     """Measures how hard a text is to read, and names the sentences that are hardest."""
     score, target = lix(call.query), call.config.target

@@ -60,6 +60,8 @@ def test_each_command_that_lists_or_shows_can_print_json() -> None:
                 "name": "biology",
                 "title": "Biology 101",
                 "description": "",
+                "icon": "",
+                "starter_questions": [],
                 "capabilities": {"vision": False, "image_generation": False},
                 "created": 0,
                 "owner": "",

@@ -27,7 +27,7 @@ async def shelf(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Libra
         ("page_size=" + "9" * 5000, "page_size"),
         ("page_size=%D9%A3", "page_size"),
         ("page_token=!", "page_token"),
-        ("selection=all", "selection"),
+        ("selection=everything", "selection"),
     ],
 )
 async def test_a_wrong_query_is_named(shelf: Library, query: str, param: str) -> None:

@@ -89,7 +89,7 @@ class Heddle:
     def legacy(self, metadata: str) -> int:
         """Store a row of LAMB's, as an import does."""
         columns = ("organization_id", "name", "title", "owner", "metadata")
-        values = (1, self.name(), "", "developer", metadata)
+        values = (0, self.name(), "", "developer", metadata)
         with sqlite3.connect(self.services.folder / "heddle.db", timeout=10) as database:
             row = database.execute(
                 f"INSERT INTO assistants ({','.join(columns)}, published, created_at, updated_at,"  # noqa: S608 - names of columns

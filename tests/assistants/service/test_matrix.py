@@ -57,6 +57,9 @@ CHANGE: dict[str, Call] = {
         pb.PublishAssistantRequest(id=number, published=True, group_id="g"),
     ),
     "GetUsage": lambda caller, number: caller.used(number),
+    "SetQuota": lambda caller, number: caller.ask(
+        caller.usage.SetQuota, usage_pb2.SetQuotaRequest(id=number, limit_micros=1)
+    ),
     "DeleteAssistant": lambda caller, number: caller.ask(
         caller.assistants.DeleteAssistant, pb.DeleteAssistantRequest(id=number)
     ),

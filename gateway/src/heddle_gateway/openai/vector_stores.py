@@ -266,13 +266,14 @@ async def collections(services: ServiceClients, text: str = "") -> list[knowledg
 
 
 async def attached_files(services: ServiceClients, collection: str) -> list[files_pb2.AttachedFile]:
-    """Return the files of a collection, the oldest first.
+    """Return the uploaded files of a collection, the oldest first.
 
     Raises:
         HeddleError: They are not available.
     """
     request = files_pb2.ListAttachedFilesRequest(collection=collection)
-    return await items(services.files.ListAttachedFiles, request, "files")
+    listed = await items(services.files.ListAttachedFiles, request, "files")
+    return [each for each in listed if each.file_id.startswith("file-")]
 
 
 def status(file: files_pb2.AttachedFile) -> Status:
