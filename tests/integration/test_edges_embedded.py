@@ -213,8 +213,7 @@ async def test_an_answer_ends_before_the_deadline(
 
     assert (answer.status, answer.error, answer.finish) == (httpx.codes.OK, "", "length")
     assert len(answer.text) > 50
-    [_, warning] = answer.warnings  # the first says that the model is a demonstration
-    assert warning.startswith(OUT_OF_TIME)
+    assert any(each.startswith(OUT_OF_TIME) for each in answer.warnings)
 
 
 @KINDS
