@@ -80,6 +80,7 @@ class InProcessChannel:
             implementation = self._unary.get(path) or self._unary_later(path)
             try:
                 require_identity(caller().identity)
+                self._require(path, self._unary)
             except HeddleError as error:
                 raise to_rpc(error) from None
             outer = _OUTER_CALL.get()
@@ -114,6 +115,7 @@ class InProcessChannel:
             context.detach()  # no task works for the call before it is read
             try:
                 require_identity(caller().identity)
+                self._require(path, self._streaming)
                 if timeout is None or _OUTER_CALL.get() is None:
                     check(request, limited=timeout is not None)
                 responses = implementation(request, context)
@@ -123,11 +125,14 @@ class InProcessChannel:
 
         return call
 
+    def _require(self, path: str, methods: Mapping[str, object]) -> None:
+        if self._opened.is_set() and path not in methods:
+            raise unimplemented(path)
+
     def _unary_later(self, path: str) -> Unary:
         async def call(request: Any, context: Any) -> Any:  # noqa: ANN401 - a handler's signature
             await self._opened.wait()
-            if path not in self._unary:
-                raise unimplemented(path)
+            self._require(path, self._unary)
             return await self._unary[path](request, context)
 
         return call
@@ -135,8 +140,7 @@ class InProcessChannel:
     def _streaming_later(self, path: str) -> Streaming:
         async def call(request: Any, context: Any) -> AsyncGenerator[Any]:  # noqa: ANN401 - a handler's signature
             await self._opened.wait()
-            if path not in self._streaming:
-                raise unimplemented(path)
+            self._require(path, self._streaming)
             async with aclosing(self._streaming[path](request, context)) as responses:
                 async for response in responses:
                     yield response
