@@ -157,8 +157,8 @@ async def test_an_answer_ends_before_the_deadline_with_a_warning(
     await events(stub, ask(), 60)  # loaded
     cut_off = await events(stub, shape(ask(STORY, 3_500)), 3)
     assert len(answer(cut_off)) > 20
-    [warning] = [event.warning for event in cut_off if event.HasField("warning")]
-    assert warning == OUT_OF_TIME
+    warnings = [event.warning for event in cut_off if event.HasField("warning")]
+    assert OUT_OF_TIME in warnings
     done = cut_off[-1].done
     assert done.finish_reason == chat.FINISH_REASON_LENGTH
     assert done.usage.prompt_tokens > 10
