@@ -45,3 +45,7 @@ def _own_range() -> int:
             continue
         return _FIRST + number * _MANY
     raise RuntimeError(f"{_RANGES} processes of tests have all ranges of ports.")
+
+
+# A module that takes a port when it is imported does so before the forks of the tests start.
+os.register_at_fork(after_in_child=_own_range.cache_clear)
