@@ -2,7 +2,8 @@
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -72,16 +73,11 @@ class CollectionRegistry:
         Raises:
             StorageError: The list cannot be read.
         """
-        try:
+        with self._using():
             version = await self._table.version()
             if version == self._seen_version:
                 return self._collections
             rows = (await self._table.rows(["id", "record"])).to_pylist()
-        except self._engine.failures as error:
-            raise StorageError(
-                "The list of collections could not be read. Check where the knowledge store is "
-                "kept, and the log of the knowledge service."
-            ) from error
         self._collections = {row["id"]: decoded(row["record"]) for row in rows}
         self._seen_version = version
         return self._collections
@@ -111,7 +107,7 @@ class CollectionRegistry:
         if await self.taken(collection):
             raise _exists(collection)
         row = {"id": collection.id, "record": encoded(collection), "deleted_at": 0}
-        async with self._engine.locks.committing(TABLE):
+        async with self._committing():
             await self._table.append(pa.Table.from_pylist([row], schema=_SCHEMA))
         # Without locks two processes may get this far: the first row has the name, and all agree.
         first = _clashing(await self.all(), collection)
@@ -126,40 +122,60 @@ class CollectionRegistry:
             CollectionNotFoundError: It was deleted meanwhile.
         """
         values = {"record": encoded(collection)}
-        async with self._engine.locks.committing(TABLE):
+        async with self._committing():
             if not await self._table.update(values, Compare("id", "=", collection.id)):
                 raise no_collection(collection.name)
         self._purges = 2
 
     async def remove(self, collection: Collection) -> None:
         """Remove a collection from the list, on disk."""
-        async with self._engine.locks.committing(TABLE):
+        async with self._committing():
             await self._table.delete(Compare("id", "=", collection.id))
         self._purges = 2
 
     async def note_deletion(self, identifier: str) -> None:
         """Record, on disk, that a document of a collection is about to be deleted."""
-        async with self._engine.locks.committing(TABLE):
+        async with self._committing():
             own = Compare("id", "=", identifier)
             await self._table.update({"deleted_at": time.time_ns()}, own)
 
     async def deletions(self) -> dict[str, int]:
         """Return the times of deletions in collections whose texts may still be in files."""
-        rows = await self._table.rows(["id", "deleted_at"], Compare("deleted_at", ">", 0))
+        with self._using():
+            rows = await self._table.rows(["id", "deleted_at"], Compare("deleted_at", ">", 0))
         return {row["id"]: row["deleted_at"] for row in rows.to_pylist()}
 
     async def forget_deletion(self, identifier: str, deleted_at: int) -> None:
         """Record that nothing of what was deleted until then is in files any more."""
         own = All((Compare("id", "=", identifier), Compare("deleted_at", "=", deleted_at)))
-        async with self._engine.locks.committing(TABLE):
+        async with self._committing():
             await self._table.update({"deleted_at": 0}, own)
         self._purges = 2
 
     async def purge(self, version_seconds: float) -> None:
         """Leave nothing of removed collections, and of former records, in its files."""
         if self._purges:
-            await self._table.purge(version_seconds)
+            with self._using():
+                await self._table.purge(version_seconds)
             self._purges -= 1
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Give failures of the engine their meaning: StorageError."""
+        try:
+            yield
+        except self._engine.failures as error:
+            raise StorageError(
+                "The list of collections could not be read or written. Check where the knowledge "
+                "store is kept: free space, permissions, and the log of the knowledge service."
+            ) from error
+
+    @asynccontextmanager
+    async def _committing(self) -> AsyncGenerator[None]:
+        """Hold the write lock of the table around one commit, which is on disk afterwards."""
+        with self._using():
+            async with self._engine.locks.committing(TABLE):
+                yield
 
 
 def new_collection(
