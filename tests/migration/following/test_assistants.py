@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.migration.v1 import record_pb2
+from heddle_assistants.versions.retention import Retention, expire
 from heddle_conversion.identifiers import DELETED_OWNER
 from migration.following.following import (
     METADATA,
@@ -65,6 +66,25 @@ async def test_an_assistant_whose_row_is_gone_is_deleted_and_comes_back_with_it(
     row = (await both.stored())[4]
     assert (row["owner"], row["deleted_at"]) == ("ana@example.org", None)
     assert [each.note for each in await both.versions(4)] == [""] * 3
+
+
+async def test_an_assistant_that_comes_back_after_its_contents_were_removed_has_them_again(
+    both: Followed,
+) -> None:
+    lamb = {"owner": "ana@example.org", "name": "1_tutor"}
+    before = (await both.stored())[3]
+    both.edit("assistants", 3, owner=DELETED_OWNER, name="1_tutor_deleted_1700000100")
+    await both.until_column(3, "deleted_at", 1_700_000_100)
+    await expire(both.database, Retention(count=9, days=9, undelete_days=9))
+    assert not (await both.stored())[3]["system_prompt"]
+
+    both.edit("assistants", 3, **lamb)
+    await both.until_column(3, "deleted_at", None)
+    after = (await both.stored())[3]
+    names = ("description", "system_prompt", "prompt_template", "name", "owner", "sharing")
+    assert [after[name] for name in names] == [before[name] for name in names]
+    assert json.loads(after["metadata"])["llm"] == METADATA["llm"]
+    assert (await both.versions(3))[0].note == ""
 
 
 async def test_a_table_that_was_emptied_deletes_nothing_and_is_reported(both: Followed) -> None:

@@ -95,5 +95,6 @@ async def test_an_assistant_of_lambs_newest_format_answers_and_goes_back(
     assert {key: metadata[key] for key in NEWEST} == NEWEST
     assert after.keys() == before.keys()
     for number, row in after.items():
-        assert row["metadata"] == before[number]["metadata"]
+        # Meanwhile, the service may empty assistants that were deleted long ago.
+        assert row["deleted_at"] or row["metadata"] == before[number]["metadata"]
     assert after[42]["metadata"] == original

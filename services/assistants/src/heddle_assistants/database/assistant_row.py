@@ -85,6 +85,11 @@ class Row(NamedTuple):
         return self.deleted_at is not None or self.owner == DELETED_OWNER
 
     @property
+    def is_emptied(self) -> bool:
+        """Whether it was deleted so long ago that its contents are gone, too."""
+        return self.deleted_at is not None and self.metadata is None
+
+    @property
     def legacy(self) -> LegacyColumns:
         """The columns that held a part of the configuration before version 2."""
         return LegacyColumns(self.rag_top_k, self.rag_collections)

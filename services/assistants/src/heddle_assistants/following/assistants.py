@@ -47,6 +47,16 @@ class _Plan:
     naming: Naming | None = None
     edit: MergedMetadata | None = None
 
+    @property
+    def is_refilled(self) -> bool:
+        """Whether the row comes back after its contents were removed."""
+        after = self.draft.after
+        return self.row.is_emptied and after is not None and after["owner"] != DELETED_OWNER
+
+    def differs(self, name: str) -> bool:
+        """Return whether a column of the draft is to be applied."""
+        return self.is_refilled or self.draft.differs(name)
+
 
 async def apply_assistants(
     connection: AsyncConnection,
@@ -108,14 +118,15 @@ def _plan(draft: Draft, row: Row) -> _Plan:
         return plan
     for name in _PLAIN:
         mine = getattr(row, name)
-        if draft.differs(name) and mine != after[name]:
+        if plan.differs(name) and mine != after[name]:
             plan.columns[name] = after[name]
-            if not draft.was(name, mine) and mine is not None and name not in _TIMES:
+            is_edit = not (plan.is_refilled or draft.was(name, mine) or mine is None)
+            if is_edit and name not in _TIMES:
                 draft.lost.append(name)
     _plan_identity(plan, after)
-    if any(draft.differs(name) for name in ("metadata", "rag_top_k", "rag_collections")):
+    if any(plan.differs(name) for name in ("metadata", "rag_top_k", "rag_collections")):
         _plan_metadata(plan, after)
-    if draft.differs(SHARED_WITH):
+    if plan.differs(SHARED_WITH):
         _plan_shares(plan, after)
     return plan
 
@@ -146,7 +157,8 @@ def _is_known(draft: Draft, name: str, mine: str) -> bool:
 
 def _plan_metadata(plan: _Plan, after: Values) -> None:
     draft, row = plan.draft, plan.row
-    before = None if draft.before is None else _metadata(draft.before)
+    known = None if plan.is_refilled else draft.before
+    before = None if known is None else _metadata(known)
     plan.edit = merge()(RowMetadata(row.metadata, row.legacy), before, _metadata(after))
     document = plan.edit.document
     if plan.edit.text != row.metadata:
@@ -163,7 +175,8 @@ def _metadata(values: Values) -> RowMetadata:
 def _plan_shares(plan: _Plan, after: Values) -> None:
     """Add the users with whom the other installation shares now, and remove its former ones."""
     draft, row = plan.draft, plan.row
-    was = set() if draft.before is None else set(draft.before[SHARED_WITH])
+    known = None if plan.is_refilled else draft.before
+    was = set() if known is None else set(known[SHARED_WITH])
     now = set(after[SHARED_WITH])
     removed = was - now
     if row.shares.editors & removed:
