@@ -40,15 +40,20 @@ async def service(accounts: Accounts | None = None, **settings: Any) -> AsyncGen
     """
     given = {"listen": "127.0.0.1:0", "drain_wait": 0, "shutdown_grace": 1}
     chosen = ConnectorSettings.model_validate({**given, SETTING: "127.0.0.0/8", **settings})
-    known = InProcessChannel()
-    add_AccountServiceServicer_to_server(accounts or nobodys_accounts(), known)  # type: ignore[arg-type] # it stands where generated code wants a server
     secret = chosen.identity_secret if "HEDDLE_IDENTITY_SECRET" in settings else None
     async with (
-        running(app(chosen, known), chosen) as up,
+        running(app(chosen, channel_to(accounts)), chosen) as up,
         channel(up.address, secret=secret) as wire,
     ):
         await wire.channel_ready()
         yield pb_grpc.ConnectorServiceStub(wire)
+
+
+def channel_to(accounts: Accounts | None = None) -> InProcessChannel:
+    """Return a channel to an account service, by default one without settings."""
+    known = InProcessChannel()
+    add_AccountServiceServicer_to_server(accounts or nobodys_accounts(), known)  # type: ignore[arg-type] # it stands where generated code wants a server
+    return known
 
 
 def nobodys_accounts(**owners: str) -> Accounts:

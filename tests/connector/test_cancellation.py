@@ -13,7 +13,7 @@ from heddle_runtime.rpc.client import streaming
 from heddle_runtime.serving.server import running
 
 from connector.provider import Exchange, provider, text
-from connector.service import Stub, asked, openai_at
+from connector.service import Stub, asked, channel_to, openai_at
 
 if TYPE_CHECKING:
     import grpc
@@ -102,7 +102,7 @@ async def test_a_caller_in_the_same_process_stops_the_provider_too(
     async with provider(script) as made:
         monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", made.url)
         settings = ConnectorSettings(listen="127.0.0.1:0", drain_wait=0)
-        async with running(app(settings), settings) as up:
+        async with running(app(settings, channel_to()), settings) as up:
             stub: Stub = ConnectorServiceStub(up.local)
             async with streaming(stub.GenerateMessage(asked(), **new_call_options(30))) as call:
                 await anext(aiter(call))
