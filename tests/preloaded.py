@@ -1,8 +1,8 @@
-"""Processes of Python modules that need not load the libraries of Heddle first.
+"""Processes of Python modules that need not load Heddle and its libraries first.
 
-A service spends most of its start on loading libraries. `start` forks a process from one that
-has loaded them for the whole test run. The process then runs a module as `python -m` does, with an
-environment, an output and a session of its own, and loads the code of Heddle itself.
+A service spends most of its start on loading code. `start` forks a process from one that has
+loaded it for the whole test run. The process then runs a module as `python -m` does, with an
+environment, an output and a session of its own.
 """
 
 import contextlib
@@ -11,7 +11,9 @@ import importlib
 import json
 import os
 import pkgutil
+import random
 import runpy
+import secrets
 import selectors
 import signal
 import socket
@@ -48,6 +50,21 @@ _LIBRARIES = (
     "yaml",
 )
 """What services load when they start, without anything that starts a thread."""
+_OUR_OWN = (
+    "heddle_assistants",
+    "heddle_cli",
+    "heddle_connector",
+    "heddle_gateway",
+    "heddle_knowledge",
+    "heddle_migration_service",
+    "heddle_orchestrator",
+    "heddle_tools_service",
+)
+_SECRETS = (
+    ("heddle_runtime.telemetry.log_fields", "_key"),
+    ("heddle_assistants.repository.journal", "_PEPPER"),
+)
+"""The variables with keys that each process draws."""
 _RETRY_SECONDS = 0.02
 _START_SECONDS = 60.0
 _BACKLOG = 128
@@ -188,6 +205,9 @@ def _load() -> None:
         importlib.import_module(name)
     for contract in pkgutil.walk_packages(heddle.__path__, "heddle."):
         importlib.import_module(contract.name)
+    for package in _OUR_OWN:
+        with contextlib.suppress(ModuleNotFoundError):  # a member that is not installed
+            importlib.import_module(f"{package}.__main__")
     gc.collect()
     gc.freeze()
 
@@ -236,8 +256,22 @@ def _report(pidfd: int, pid: int, connection: socket.socket) -> None:
         connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
+def _draw_again() -> None:
+    """Give this process random values of its own, as an import of the code would."""
+    from heddle_runtime.settings import local_secret  # noqa: PLC0415 - as above
+
+    for name in [each for each in sys.modules if each.startswith("heddle_")]:
+        for value in [*vars(sys.modules[name]).values()]:
+            if isinstance(value, random.Random):
+                value.seed()
+    for module, name in _SECRETS:
+        setattr(sys.modules[module], name, secrets.token_bytes(32))
+    local_secret.OF_THIS_PROCESS.__init__(secrets.token_urlsafe(48))  # type: ignore[misc] # services have the object
+
+
 def _run(request: Mapping[str, Any]) -> None:
     os.setsid()
+    _draw_again()
     os.umask(request["umask"])
     os.environ.clear()
     os.environ.update(request["environment"])
