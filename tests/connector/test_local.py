@@ -203,6 +203,7 @@ async def test_more_answers_than_slots_wait_their_turn(stub: Stub) -> None:
     assert all(answer(one) for one in found)
 
 
+@pytest.mark.exhaustive
 async def test_a_prompt_that_does_not_fit_is_refused_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -247,6 +248,7 @@ async def test_another_model_is_one_setting_away(
         assert type(await failure(stub, ask())) is NotFoundError
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("content", [None, b"GGUF but not really"])
 async def test_a_model_that_cannot_be_loaded_is_unavailable_and_says_why(
     content: bytes | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -111,6 +111,7 @@ async def test_an_endless_page_fails(shelf: Shelves, site: Site) -> None:
     await site.cut_short.wait()
 
 
+@pytest.mark.exhaustive
 async def test_a_page_that_failed_is_fetched_again_by_a_retry(shelf: Shelves, site: Site) -> None:
     path = await new_collection(shelf)
     page, site.page = site.page, ""
@@ -156,6 +157,7 @@ async def test_an_address_that_cannot_be_is_refused(
     assert (await shelf["ana"].get(f"{path}/files")).json() == []
 
 
+@pytest.mark.exhaustive
 async def test_a_placeholder_file_of_lamb_starts_the_plugin(shelf: Shelves, site: Site) -> None:
     path = await new_collection(shelf)
     url = f"{site.url}/page"

@@ -266,6 +266,7 @@ async def test_listed_defaults_are_those_of_files_without_parameters(shelf: Shel
     )
 
 
+@pytest.mark.exhaustive
 async def test_parameters_of_searches_are_listed_and_take_effect(shelf: Shelves) -> None:
     plugins = {each["name"]: each for each in (await shelf["ana"].get("/query/plugins")).json()}
     assert set(plugins) == {"simple_query", "parent_child_query"}

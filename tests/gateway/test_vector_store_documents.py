@@ -81,6 +81,7 @@ async def test_passages_are_listed_in_pages_with_their_places(shelf: Shelves) ->
     assert missing.status_code == 404
 
 
+@pytest.mark.exhaustive
 async def test_pages_are_listed_with_their_text_and_pictures(shelf: Shelves) -> None:
     store, files = await filled(shelf)
     path = f"/v1/vector_stores/{store}/files"
@@ -105,6 +106,7 @@ async def test_pages_are_listed_with_their_text_and_pictures(shelf: Shelves) -> 
     assert stranger.status_code == 404
 
 
+@pytest.mark.exhaustive
 async def test_a_search_explains_its_ranks(shelf: Shelves) -> None:
     store, files = await filled(shelf)
     path = f"/v1/vector_stores/{store}/search"

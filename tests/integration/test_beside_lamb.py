@@ -88,6 +88,7 @@ async def names(client: httpx.AsyncClient) -> dict[str, str]:
     return {each["id"]: each.get("name", "") for each in listed}
 
 
+@pytest.mark.exhaustive
 async def test_the_models_are_those_of_lamb_also_after_publications_and_deletions(
     sides: Sides,
 ) -> None:
@@ -156,6 +157,7 @@ async def chat(client: httpx.AsyncClient, assistant: int, **members: Any) -> str
     return str(response.json()["choices"][0]["message"]["content"])
 
 
+@pytest.mark.exhaustive
 async def test_a_trial_on_lambs_pages_has_the_rights_of_the_user_in_heddle(sides: Sides) -> None:
     async with sides.user() as ann, sides.user(BEN) as ben, sides.user(EVE) as eve:
         assert "Why?" in await chat(ann, TUTOR)

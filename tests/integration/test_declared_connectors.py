@@ -69,6 +69,7 @@ async def answers(
     return answer, list(lists.json()["connectors"])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_a_member_is_refused_and_the_connector_is_not_offered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, stream: bool

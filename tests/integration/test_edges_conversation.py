@@ -377,6 +377,7 @@ async def test_streamed_and_whole_answers_hold_at_the_edge(heddle: Heddle, name:
     assert [each["name"] for each in answer.sources] == ([point.source] if point.source else [])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_the_agent_decides_and_searches_by_the_question_about_a_file(

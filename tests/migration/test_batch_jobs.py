@@ -196,6 +196,7 @@ async def test_each_response_counts_what_is_on_disk_by_then(
     assert seen == [(1200, 500, 0, 0), (1200, 1000, 0, 0), (1200, 1200, 0, 0)]
 
 
+@pytest.mark.exhaustive
 async def test_large_documents_make_small_batches(service: Service, database: Database) -> None:
     large = json.dumps(LEGACY | {"x": "x" * 3_000_000})
     await keep_many(database, [{"name": f"a{number}", "metadata": large} for number in range(6)])

@@ -250,6 +250,7 @@ async def test_lists_migrate_nothing(service: Service, database: Database) -> No
     assert ids == sorted(set(ids))
 
 
+@pytest.mark.exhaustive
 async def test_a_page_fits_into_a_message(service: Service, database: Database) -> None:
     large = "x" * 3_000_000
     rows: list[dict[str, object]] = [

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+import pytest
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2_grpc as pb_grpc
 from heddle_runtime.identity.call_metadata import CALLER, Caller, Context, caller, new_call_options
@@ -94,6 +95,7 @@ class Site:
                 task.result()
 
 
+@pytest.mark.exhaustive
 async def test_an_authority_is_replaced_in_three_steps_and_no_call_fails(tmp_path: Path) -> None:
     former, new = Authority(tmp_path), Authority(tmp_path, "new")
     both = tmp_path / "both.pem"

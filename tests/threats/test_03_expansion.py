@@ -10,6 +10,7 @@ MAX_PROMPT_CHARS = 200_000
 LONG = quotation("context", "x", PASSAGE_CHARS)
 
 
+@pytest.mark.exhaustive
 async def test_names_of_a_user_do_not_multiply_what_tools_find(tmp_path: Path) -> None:
     template, question = "{context}{user_input}", "{context}" * NAMES
     async with assistants(tmp_path, {"prompt_template": template, "tools": [LONG]}) as client:

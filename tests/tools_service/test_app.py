@@ -101,6 +101,7 @@ async def test_a_server_of_the_settings_is_asked_with_its_token(tmp_path: Path) 
     assert server.paths == ["/collections/1/query"]
 
 
+@pytest.mark.exhaustive
 async def test_answers_of_servers_that_are_too_large_together_leave_out_the_last(
     tmp_path: Path,
 ) -> None:

@@ -155,6 +155,7 @@ async def test_another_organisation_with_the_same_name_sees_its_own(
     assert all("There is no collection" in event.error.message for event in strangers)
 
 
+@pytest.mark.exhaustive
 async def test_a_model_may_correct_its_query_once(store: KnowledgeStore, asking: Asking) -> None:
     model = Writer("SELECT writer FROM documents", "SELECT COUNT(*) FROM documents")
     async with asking(store, model) as client:

@@ -39,6 +39,7 @@ async def is_there() -> bool:
     return False
 
 
+@pytest.mark.exhaustive
 @EVERYWHERE
 async def test_pages_of_a_document_that_another_replica_ingests_are_not_deleted(
     address: Address,

@@ -100,6 +100,7 @@ async def test_documents_without_pages_have_none(store: KnowledgeStore) -> None:
     assert not found.has_picture
 
 
+@pytest.mark.exhaustive
 @EVERYWHERE
 async def test_the_same_pages_are_drawn_once(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms")
@@ -224,6 +225,7 @@ async def test_a_reader_that_dies_starts_again() -> None:
         await reader.aclose()
 
 
+@pytest.mark.exhaustive
 @EVERYWHERE
 async def test_two_ingestions_of_the_same_pages_take_turns(store: KnowledgeStore) -> None:
     looms = await store.collections.create("looms")

@@ -90,6 +90,7 @@ async def test_somebody_elses_page_is_not_there(shelf: Shelf) -> None:
         await eves.interpret(page, "?")
 
 
+@pytest.mark.exhaustive
 async def test_one_collection_that_fails_does_not_cost_the_others(shelf: Shelf) -> None:
     found = await shelf.pages_of(ANA).search(["looms", "nothing"], "shed", top_k=3)
     first, second = found.failures

@@ -58,6 +58,7 @@ async def test_very_long_and_odd_texts_embed(embedder: LocalEmbedder) -> None:
     assert np.isfinite(vectors).all()
 
 
+@pytest.mark.exhaustive
 async def test_a_worker_that_dies_is_replaced(embedder: LocalEmbedder) -> None:
     await embedder.embed([CAT], "passage")
     first = embedder.worker_pid

@@ -101,6 +101,7 @@ async def test_a_document_that_goes_takes_its_part_of_the_graph(store: Knowledge
     assert ways(await paths(store, "Ed Wood", "Warner Bros"))
 
 
+@pytest.mark.exhaustive
 async def test_a_document_that_changes_changes_its_part_alone(
     store: KnowledgeStore, database: KnowledgeDatabase
 ) -> None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MESSAGES = """
 import asyncio, json, sys
 from heddle_knowledge.engines.address import open_engine
@@ -60,6 +62,7 @@ def test_messages_of_remote_servers_are_loaded_on_demand(tmp_path: Path) -> None
     assert 0 < messages < 30  # of 160
 
 
+@pytest.mark.exhaustive
 def test_other_calls_go_on_while_the_engine_is_loaded(tmp_path: Path) -> None:
     loading, longest_pause = printed(PAUSES, tmp_path)
     assert isinstance(loading, float)

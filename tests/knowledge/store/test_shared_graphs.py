@@ -101,6 +101,7 @@ async def test_two_replicas_draw_documents_of_a_new_graph_at_once(
         assert (len(held.parts), held.missing) == (len(texts), 0)
 
 
+@pytest.mark.exhaustive
 async def test_a_collection_that_goes_takes_its_rows(database: str) -> None:
     async with replica(database) as first:
         held = await first.graphs.held("films")

@@ -40,6 +40,7 @@ async def test_a_file_comes_into_a_collection_with_its_attributes(desk: Desk) ->
     assert passage.metadata == {"file_id": made, "year": "2027"}
 
 
+@pytest.mark.exhaustive
 async def test_two_files_of_one_name_are_two_documents(desk: Desk) -> None:
     await desk.collection("ana")
     texts = ("Threads one.", "Threads two.")
@@ -57,6 +58,7 @@ async def test_two_files_of_one_name_are_two_documents(desk: Desk) -> None:
     assert [each.file_id for each in listed.files] == made[1:]
 
 
+@pytest.mark.exhaustive
 async def test_documents_that_are_no_files_are_listed_with_them(desk: Desk) -> None:
     collection = await desk.collection("ana")
     file_id = await desk.upload("ana", "shed.md", "Threads.")
@@ -100,6 +102,7 @@ async def test_what_a_stop_interrupts_goes_on_after_it(tmp_path: Path) -> None:
         assert [each.text for each in await desk.passages("looms")] == ["Threads."]
 
 
+@pytest.mark.exhaustive
 async def test_attaching_again_counts_however_far_the_first_time_is(desk: Desk) -> None:
     fields = await desk.held_up()
     await asyncio.gather(
@@ -150,6 +153,7 @@ async def test_the_content_of_a_file_is_for_readers_of_its_collection(desk: Desk
     assert isinstance(await refusal(desk, "ana", "GetFileContent", **fields), NotFoundError)
 
 
+@pytest.mark.exhaustive
 async def test_noting_something_about_a_file_does_not_bring_it_back(
     desk: Desk, tmp_path: Path
 ) -> None:
@@ -193,6 +197,7 @@ async def test_a_file_that_another_process_works_on_keeps_no_file_out_of_other_c
     await waiting
 
 
+@pytest.mark.exhaustive
 async def test_a_collection_that_is_made_again_has_no_files(desk: Desk, tmp_path: Path) -> None:
     await desk.collection("ana")
     made = await desk.upload("ana")

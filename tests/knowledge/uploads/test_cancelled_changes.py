@@ -116,6 +116,7 @@ async def test_each_ingested_document_has_an_event(desk: Desk, waiting: WaitingE
     assert (await actions(waiting))["document.ingest"] == len(documents) > 0
 
 
+@pytest.mark.exhaustive
 async def test_each_attached_file_is_ingested(desk: Desk, waiting: WaitingEvents) -> None:
     await desk.collection("ana")
     files = [await desk.upload("ana", f"{number}.md") for number in range(COUNT)]

@@ -121,6 +121,7 @@ async def test_a_deletion_that_a_crash_broke_off_is_completed(tmp_path: Path) ->
         assert (await desk("ana", "GetFileContent", id=again)).data == b"Threads."
 
 
+@pytest.mark.exhaustive
 async def test_a_repeated_deletion_completes_the_first_one(
     desk: Desk, file: str, tmp_path: Path
 ) -> None:
@@ -130,6 +131,7 @@ async def test_a_repeated_deletion_completes_the_first_one(
     assert await left(desk, file) == []
 
 
+@pytest.mark.exhaustive
 async def test_a_detachment_that_a_crash_broke_off_is_completed(tmp_path: Path) -> None:
     async with serving(tmp_path) as desk, open_file_stores("", tmp_path) as stores:
         collection = await desk.collection("ana")

@@ -51,6 +51,7 @@ async def test_a_batch_goes_on_after_a_stop_and_its_files_keep_their_order(
         assert (await batch(desk, made)).completed_count == 4
 
 
+@pytest.mark.exhaustive
 async def test_a_cancelled_batch_leaves_what_is_in_and_brings_in_no_more(desk: Desk) -> None:
     await desk.collection("ana")
     files = [await desk.upload("ana", f"{n}.md", f"Threads {n}.") for n in range(4)]

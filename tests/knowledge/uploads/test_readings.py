@@ -83,6 +83,7 @@ async def test_a_web_page_is_fetched_at_each_ingestion(online: Desk, site: Site)
     assert (passage.metadata["year"], passage.uri) == ("2027", url)
 
 
+@pytest.mark.exhaustive
 async def test_a_page_that_cannot_be_fetched_fails_and_leaves_the_document(
     online: Desk, site: Site
 ) -> None:

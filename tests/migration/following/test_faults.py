@@ -186,6 +186,7 @@ async def test_imported_rows_are_followed_from_what_the_import_brought(
         assert (newest.action, newest.note) == ("follow", "")
 
 
+@pytest.mark.exhaustive
 async def test_a_comparison_of_many_rows_takes_several_steps_and_ends(tmp_path: Path) -> None:
     lamb = small_lamb(tmp_path / "lamb_v4.db")
     count = 2 * MAX_CHANGED

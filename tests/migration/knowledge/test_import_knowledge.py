@@ -165,6 +165,7 @@ async def test_a_server_that_refuses_the_key_says_what_to_set(
     assert TOKEN not in str(finding)
 
 
+@pytest.mark.exhaustive
 async def test_collections_that_no_server_has_are_named(
     heddle: Import, lamb: Lamb, kb: LambKbServer
 ) -> None:
@@ -186,6 +187,7 @@ async def test_an_import_without_a_server_says_what_to_set(tmp_path: Path, lamb:
     assert "HEDDLE_MIGRATION_LAMB_KB_URL" in str(refused.value.details())
 
 
+@pytest.mark.exhaustive
 async def test_language_and_model_of_new_collections_are_chosen(heddle: Import) -> None:
     await heddle.run(knowledge=pb.KnowledgeImport(language="es", embedding_model="hashed-words"))
     optics = await collection(heddle, "17")

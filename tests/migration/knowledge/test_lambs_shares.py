@@ -49,6 +49,7 @@ async def test_members_cannot_change_it(heddle: Import) -> None:
     assert refused.value.code() is grpc.StatusCode.NOT_FOUND
 
 
+@pytest.mark.exhaustive
 async def test_it_ends_when_lamb_no_longer_shares_it(heddle: Import, tmp_path: Path) -> None:
     assert isinstance(await heddle.search(CY, "17", "lens"), list)
     async with (
@@ -63,6 +64,7 @@ async def test_it_ends_when_lamb_no_longer_shares_it(heddle: Import, tmp_path: P
     assert isinstance(await heddle.search(BO, "17", "lens"), list)
 
 
+@pytest.mark.exhaustive
 async def test_what_its_owner_chooses_in_heddle_replaces_what_lamb_says(heddle: Import) -> None:
     private = knowledge_pb2.UpdateCollectionRequest(
         name="17", sharing=knowledge_pb2.SHARING_PRIVATE

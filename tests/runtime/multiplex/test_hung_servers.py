@@ -201,6 +201,7 @@ async def test_a_large_call_and_its_stream_end_when_their_server_hangs(server: S
         assert await unavailable(blocking) < 1
 
 
+@pytest.mark.exhaustive
 async def test_a_new_channel_waits_for_no_replica_that_hangs() -> None:
     async with running() as hanging, running() as other, channel(hanging.address) as directly:
         await directly.channel_ready()

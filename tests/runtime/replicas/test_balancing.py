@@ -130,6 +130,7 @@ async def test_a_replica_that_is_added_gets_its_share_and_one_that_is_removed_ge
     assert set(calls.since(0)) == {first, second}
 
 
+@pytest.mark.exhaustive
 async def test_known_replicas_stay_while_names_cannot_be_looked_up(
     tmp_path: Path,
 ) -> None:

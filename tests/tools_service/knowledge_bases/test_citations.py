@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_knowledge.collection.names import document_id
 from heddle_knowledge.store import KnowledgeStore
@@ -40,6 +41,7 @@ async def test_passages_of_the_store_can_be_cited_by_their_identifiers(
     assert warnings == []
 
 
+@pytest.mark.exhaustive
 async def test_documents_of_another_time_are_not_retrieved(store: KnowledgeStore) -> None:
     made = await store.collections.create("notes")
     async for _ in store.documents.ingest(made.id, "shed.md", b"A shed is a gap."):

@@ -74,6 +74,7 @@ async def component_when(health: Health, condition: Callable[[str], bool]) -> pb
     return component
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("sandbox", "in_processes"), [("auto", 3), ("off", 0)])
 async def test_health_counts_the_tools_of_each_place(
     tmp_path: Path, sandbox: str, in_processes: int

@@ -110,6 +110,7 @@ async def test_plugins_see_the_variables_that_the_operator_names_for_their_file(
     assert text_of(result) == "CITY_KEY"
 
 
+@pytest.mark.exhaustive
 async def test_plugins_of_hosts_that_are_not_installed_load_in_their_processes(
     tmp_path: Path,
 ) -> None:
@@ -138,6 +139,7 @@ async def test_plugins_cannot_read_the_folder_in_which_the_service_was_started(
             await client.run("reads", {}, conversation(str(secret)))
 
 
+@pytest.mark.exhaustive
 async def test_a_relative_folder_is_one_of_the_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +215,7 @@ def test_a_service_that_cannot_confine_plugins_says_what_is_missing(
     assert "serving" in printed
 
 
+@pytest.mark.exhaustive
 async def test_many_configurations_are_validated_in_one_call(tmp_path: Path) -> None:
     async with plugins(tmp_path) as client:
         names = ["greet", "word_count", "none", "greet"] * 300

@@ -198,6 +198,7 @@ async def test_a_tool_answers_from_its_process_as_it_would_from_the_service(tmp_
     assert text_of(counted) == "3"
 
 
+@pytest.mark.exhaustive
 async def test_a_wrong_configuration_is_refused_with_the_same_violations(client: Client) -> None:
     for config, problem in (({"word": 3}, "type string"), ({"word": "Bye"}, "greeting")):
         with pytest.raises(InvalidRequestError, match=problem):
@@ -269,6 +270,7 @@ async def test_memory_and_output_are_limited(tmp_path: Path) -> None:
     assert len(text_of(result)) == 400_000
 
 
+@pytest.mark.exhaustive
 async def test_a_process_with_too_many_threads_ends_where_there_are_no_control_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ async def test_the_request_of_a_call_that_runs_out_of_time_ends(tmp_path: Path) 
         await until(lambda: silent.open == 0, SECONDS)
 
 
+@pytest.mark.exhaustive
 async def test_requests_that_wait_take_little_memory_of_the_service(tmp_path: Path) -> None:
     async with attacked(tmp_path) as (service, silent):
         forget_peak(service.process)
