@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/.installed
 SYNCED := $(VENV)/.synced
 
 # Tests wait for half of their time, and a fork costs nothing (tests/forks.py).
-FORKS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 3, 8))')
+FORKS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 5, 10))')
 # Hundreds of processes start in the tests. Each would compile all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -118,7 +118,7 @@ format: $(SYNCED) ## Format the code
 
 # The types take as long as all other checks together: both run at the same time.
 lint: ## Check style, types, layers, contracts, prose and names
-	@$(MAKE) --no-print-directory --jobs 2 lint-types lint-others
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint-types lint-others
 
 lint-types: $(SYNCED)
 	$(BIN)/mypy
@@ -264,6 +264,8 @@ graph: $(SYNCED) ## Print the import graph of the packages and their sizes, and 
 fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 (as root)
 	@$(PYTHON) tests/fresh/machine.py
 
-check: lint test ## Run lint and test: all that CI does
+# Tests wait for each other's processes now and then, and leave room for the checks beside them.
+check: $(SYNCED) ## Run lint and test: all that CI does
+	@$(MAKE) --no-print-directory --jobs 2 lint test
 
 .PHONY: help demo up studio studio-build studio-npm install proto format lint lint-types lint-others release-contract wheels docs docs-serve release sizes chart digests licences quick test test-all all-parallel all-studio all-alone all-chaos test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers idle graph fresh check
