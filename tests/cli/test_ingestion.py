@@ -24,7 +24,7 @@ METHOD = SERVICE.methods_by_name["IngestDocument"]
 def document(tmp_path: Path) -> Document:
     path = tmp_path / "a.md"
     path.write_text("# A")
-    return Document(path, "a.md", "text/markdown")
+    return Document(path, "a.md")
 
 
 def exchange(

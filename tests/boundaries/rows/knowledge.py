@@ -17,7 +17,7 @@ from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.collection.names import check_document_name
 from heddle_knowledge.document_queries import collecting, database, guard, schema
 from heddle_knowledge.formats import archives, markdown, pdf
-from heddle_knowledge.formats.webpage_depth import exceeds_depth
+from heddle_knowledge.formats.webpage import read_webpage
 from heddle_knowledge.graph.entity_normalisation import surface_of
 from heddle_knowledge.ingestion.ingestion import Source
 from heddle_knowledge.models import multivectors
@@ -84,6 +84,10 @@ def _files(count: int) -> None:
         for number in range(count):
             archive.writestr(str(number), b"")
     archives.check_archive(data.getvalue(), "a.docx")
+
+
+def _page(depth: int) -> None:
+    read_webpage("<div>" * (depth - 2) + "x")  # in the elements html and body
 
 
 def _pages(count: int) -> None:
@@ -234,7 +238,7 @@ ROWS: dict[str, Check] = {
     f"{_KNOWLEDGE}.reading.documents.LARGEST_TEXT": lambda n: documents._check_length(n, "a"),
     f"{_KNOWLEDGE}.ingestion.ingestion._LARGEST_METADATA": _metadata,
     f"{_KNOWLEDGE}.ingestion.ingestion._LONGEST_URI": lambda n: _source(uri="x" * n),
-    f"{_FORMATS}.webpage_depth.MAX_DEPTH": lambda n: exceeds_depth("<div>" * n),
+    f"{_FORMATS}.webpage.MAX_DEPTH": _page,
     f"{_FORMATS}.archives.LARGEST": lambda n: _archive("a.png", n),
     f"{_FORMATS}.archives.LARGEST_XML": lambda n: _archive("a.xml", n),
     f"{_FORMATS}.archives.MOST_FILES": _files,

@@ -127,9 +127,9 @@ def test_a_web_page_is_decoded_as_it_declares() -> None:
 
 
 def test_a_deeply_nested_page_is_read_up_to_the_depth_of_browsers() -> None:
-    assert all_text(b"<div>" * 512 + b"deep", "text/html") == "deep"
-    with pytest.raises(UnreadableDocumentError, match="512"):
-        all_text(b"<div>" * 513 + b"deep", "text/html")
+    assert all_text(b"<div>" * 250 + b"deep", "text/html") == "deep"
+    with pytest.raises(UnreadableDocumentError, match="256"):
+        all_text(b"<div>" * 256 + b"deep", "text/html")
 
 
 def test_a_pdf_gives_its_text_by_page() -> None:
@@ -157,14 +157,13 @@ ENCRYPTED = pdf(
         ("empty.txt", b"", "no text"),
         ("blank.md", b" \n\t\n", "no text"),
         ("menu.html", b"<nav>Home</nav>", "no text"),
-        ("latin.txt", b"Gr\xfc\xdfe", "UTF-8"),
         ("program", b"\x7fELF\0\0", "binary"),
         ("picture.png", b"\x89PNG", "Convert it"),
         ("broken.docx", b"PK\3\4 nothing", "save it again"),
         ("locked.docx", b"\xd0\xcf\x11\xe0" + b"\0" * 600, "remove its password"),
         ("table.docx", zipped({"xl/workbook.xml": b"<x/>"}), "save it again"),
         ("picture.docx", docx_of("<w:p/>"), "no text"),
-        ("deep.docx", docx_of("<w:p>" * 2_000 + "</w:p>" * 2_000), "damaged"),
+        ("deep.docx", docx_of("<w:p>" * 2_000 + "</w:p>" * 2_000), "too deep"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_a_remedy(name: str, data: bytes, remedy: str) -> None:
@@ -224,28 +223,22 @@ def test_names_suggest_media_types() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entities", "use", "outcome"),
+    ("entities", "use"),
     [
-        ('<!ENTITY e SYSTEM "file:///etc/passwd">', "&e;", "before"),
-        ('<!ENTITY e0 "boom">', "&e0;", "before"),
-        ("".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12)), "&e11;", ""),
+        ('<!ENTITY e SYSTEM "file:///etc/passwd">', "&e;"),
+        ('<!ENTITY e0 "boom">', "&e0;"),
+        ("".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12)), "&e11;"),
     ],
 )
-def test_entities_of_a_word_document_are_not_unfolded(
-    entities: str, use: str, outcome: str
-) -> None:
+def test_entities_of_a_word_document_are_not_unfolded(entities: str, use: str) -> None:
     space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
     bomb = docx_of(
         f'<?xml version="1.0"?><!DOCTYPE d [{entities}]><w:document {space}><w:body><w:p><w:r>'
         f"<w:t>before</w:t><w:t>{use}</w:t></w:r></w:p></w:body></w:document>"
     )
-    if outcome:
-        assert [b.text for b in parse(bomb, media_type=WORD, name="x").blocks] == [outcome]
-    else:
-        with pytest.raises(UnreadableDocumentError, match="damaged"):
-            parse(bomb, media_type=WORD, name="x")
+    assert [b.text for b in parse(bomb, media_type=WORD, name="x").blocks] == [f"before{use}"]
 
 
 def test_a_word_document_that_is_no_word_document_of_its_name_is_told() -> None:
-    with pytest.raises(UnreadableDocumentError, match="no Word document"):
+    with pytest.raises(UnreadableDocumentError, match="of the type that its name says"):
         parse(docx_of('<?xml version="1.0"?><other/>'), media_type=WORD, name="x")

@@ -7,21 +7,14 @@ from pathlib import Path
 
 from heddle_runtime.errors import InvalidRequestError
 
-MEDIA_TYPES = {
-    ".csv": "text/csv",
-    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ".htm": "text/html",
-    ".html": "text/html",
-    ".markdown": "text/markdown",
-    ".md": "text/markdown",
-    ".pdf": "application/pdf",
-    ".rst": "text/plain",
-    ".srt": "application/x-subrip",
-    ".text": "text/plain",
-    ".tsv": "text/tab-separated-values",
-    ".txt": "text/plain",
-    ".vtt": "text/vtt",
-}
+READABLE = frozenset({
+    ".bat", ".c", ".cc", ".cpp", ".cs", ".css", ".csv", ".docx", ".eml", ".epub", ".go", ".h",
+    ".hpp", ".htm", ".html", ".ipynb", ".java", ".jl", ".js", ".jsx", ".kt", ".lua", ".markdown",
+    ".md", ".odp", ".ods", ".odt", ".pdf", ".php", ".pl", ".pptx", ".ps1", ".py", ".r", ".rb",
+    ".rs", ".rst", ".rtf", ".scala", ".sh", ".sql", ".srt", ".swift", ".tex", ".text", ".ts",
+    ".tsv", ".tsx", ".txt", ".vtt", ".vue", ".xhtml", ".xlsx",
+})  # fmt: skip
+"""Endings of the files that are taken from folders; the service detects their types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +24,6 @@ class Document:
     path: Path
     name: str
     """The file's path below the folder of the command line."""
-    media_type: str
-    """Empty if the suffix is unknown; the service then detects the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +49,8 @@ def documents(paths: Iterable[Path], *, recursive: bool) -> Documents:
         root = path if is_folder else path.parent
         for file in _files(path, recursive=recursive) if is_folder else [path]:
             name = file.relative_to(root).as_posix()
-            media_type = MEDIA_TYPES.get(file.suffix.lower(), "")
-            if media_type or file == path:
-                by_path.setdefault(file.resolve(), Document(file, name, media_type))
+            if file.suffix.lower() in READABLE or file == path:
+                by_path.setdefault(file.resolve(), Document(file, name))
             else:
                 skipped[file.resolve()] = name
     unknown = [skipped[file] for file in skipped if file not in by_path]

@@ -88,9 +88,7 @@ def ingest_document(
     if isinstance(data, Outcome):
         return data
     try:
-        request = knowledge_pb2.IngestDocumentRequest(
-            name=document.name, data=data, media_type=document.media_type
-        )
+        request = knowledge_pb2.IngestDocumentRequest(name=document.name, data=data)
     except UnicodeEncodeError:
         return Outcome("unreadable", "has a name that is not UTF-8, rename it")
     request.MergeFrom(common)

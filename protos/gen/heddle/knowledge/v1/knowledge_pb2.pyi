@@ -1141,9 +1141,8 @@ class IngestDocumentRequest(_message.Message):
     data: _builtins.bytes
     """The content. At most 30 MiB."""
     media_type: _builtins.str
-    """The IANA media type: `text/plain`, `text/markdown`, `text/html`, `text/csv`,
-    `text/tab-separated-values`, `application/pdf`, or that of Word's `.docx`. If empty, the
-    service derives it from the ending of the name.
+    """The IANA media type, with a `charset` if it is known. The content and the ending of the name
+    decide where it is empty or says little, such as `text/plain` or `application/zip`.
     """
     uri: _builtins.str
     """Where people can read the document, at most 2,048 characters."""

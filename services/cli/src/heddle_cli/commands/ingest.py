@@ -43,8 +43,8 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         list[Path],
         typer.Argument(
             exists=True,
-            help="Files, and folders of Markdown, text, reStructuredText, HTML, PDF, Word's .docx, "
-            "CSV, TSV, WebVTT and SubRip.",
+            help="Files, and folders of documents: PDF, office programs, HTML, EPUB, e-mail, "
+            "Markdown, text, tables, notebooks, captions and source code.",
         ),
     ],
     *,

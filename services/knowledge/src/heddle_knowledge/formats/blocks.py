@@ -120,7 +120,7 @@ def table_lines(rows: Iterable[Iterable[str]], headers: int = 1) -> tuple[str, s
 
 def _line(cells: Iterable[str]) -> str:
     written = [" ".join(cell.split()) for cell in cells]
-    return " | ".join(written).strip() if any(written) else ""
+    return " | ".join(written).rstrip(" |").lstrip() if any(written) else ""
 
 
 @dataclass(frozen=True, slots=True)

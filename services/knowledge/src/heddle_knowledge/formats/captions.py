@@ -9,9 +9,9 @@ from heddle_knowledge.formats.blocks import Outline, ParsedDocument
 SECONDS = 60
 """The length of a section in seconds, by default."""
 _TIMES = re.compile(
-    r"\s*(?:(\d{1,3}):)?([0-5]?\d):([0-5]?\d)[.,]\d{1,3}[ \t]+-->[ \t]+[\d:.,]+(?:[ \t].*)?"
+    r"\s*(?:(\d{1,3}):)?([0-5]?\d):([0-5]?\d)[.,]\d{1,3}[ \t]*-->[ \t]*[\d:.,]+(?:[ \t].*)?"
 )
-_TAG = re.compile(r"<[^<>]*>")
+_TAG = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 
 
 def read_captions(text: str, seconds: int = SECONDS) -> ParsedDocument:

@@ -78,13 +78,30 @@ def page_number(text: str) -> int:
     return int(text) if text.isdecimal() else _ROMAN.get(text.lower(), 0)
 
 
-def _roman(value: int) -> str:
+def roman(value: int) -> str:
+    """Return a number from 1 to 3,999 in small Roman numerals; empty for others."""
     parts = []
+    if not 0 < value < 4_000:  # noqa: PLR2004 (the docstring says it)
+        return ""
     for size, sign in _SIGNS.items():
         count, value = divmod(value, size)
         parts.append(sign * count)
     return "".join(parts)
 
 
-_SIGNS = {100: "c", 90: "xc", 50: "l", 40: "xl", 10: "x", 9: "ix", 5: "v", 4: "iv", 1: "i"}
-_ROMAN = {_roman(value): value for value in range(1, 400)}
+_SIGNS = {
+    1000: "m",
+    900: "cm",
+    500: "d",
+    400: "cd",
+    100: "c",
+    90: "xc",
+    50: "l",
+    40: "xl",
+    10: "x",
+    9: "ix",
+    5: "v",
+    4: "iv",
+    1: "i",
+}
+_ROMAN = {roman(value): value for value in range(1, 400)}

@@ -1,27 +1,44 @@
-"""HTML: the text that a reader of the page sees, without menus, scripts and forms."""
+"""HTML: the text that a reader of the page sees, without menus, scripts and buttons."""
 
 import re
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+import anydoc
+from lxml import etree
 
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.blocks import ParsedDocument
 from heddle_knowledge.formats.dates import first_date
-from heddle_knowledge.formats.webpage_depth import MAX_DEPTH, exceeds_depth
-from heddle_knowledge.formats.webpage_text import PageText
+from heddle_knowledge.formats.office import blocks_of
+from heddle_knowledge.formats.webpage_xml import book_of
 
-_UNSEEN = ["script", "style", "noscript", "template", "svg", "iframe", "nav", "form", "button"]
-_NAVIGATION = "[role=navigation], [role=search], [hidden], body > footer"
-_MAIN = "main, [role=main]"
-_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+MAX_DEPTH = 256
+"""Elements in each other that the parser reads."""
+_UNSEEN = etree.XPath(
+    "//script|//style|//noscript|//template|//svg|//iframe|//nav|//select|//*[@hidden]"
+    "|//*[@role='navigation' or @role='search']|/html/body/footer"
+    "|//a[contains(@class, 'headerlink')]|//*[contains(@class, 'katex-html')]"
+    "|//button[not(@aria-expanded or @aria-controls)][not(ancestor::h1 or ancestor::h2"
+    " or ancestor::h3 or ancestor::h4 or ancestor::h5 or ancestor::h6)]"
+)
+_MAIN = etree.XPath("(//main|//*[@role='main'])[1]")
+_ARTICLES = etree.XPath("//article")
+_LETTERS = etree.XPath("string-length(normalize-space(.))")
+_CHARSET = re.compile(
+    rb"<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE
+)
 _WHERE_CHARSET_STANDS = 2048
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
 # When a page was last changed, else when it was published, as publishers write it.
 _DATES = (
     "article:modified_time", "og:updated_time", "dateModified", "dcterms.modified",
     "last-modified", "article:published_time", "datePublished", "dcterms.date", "dc.date", "date",
     "pubdate",
 )  # fmt: skip
+Element = Any
+"""An element of lxml, which declares no types."""
 
 
 def declared_charset(data: bytes) -> str:
@@ -31,7 +48,7 @@ def declared_charset(data: bytes) -> str:
 
 
 def read_webpage(text: str) -> ParsedDocument:
-    """Read HTML: `<main>` where the page has one with text, else its only article, else all.
+    """Read HTML: `<main>` or the only article if it has most of the text, else all.
 
     Returns:
         Its text; the title is the page's or its first heading, the time that of its description
@@ -40,37 +57,59 @@ def read_webpage(text: str) -> ParsedDocument:
     Raises:
         UnreadableDocumentError: Its elements nest too deep.
     """
-    if exceeds_depth(text):
+    page = _parsed(text)
+    if page is None:
+        return ParsedDocument("", ())
+    title = " ".join((page.findtext(".//title") or "").split())
+    time = _date(page)
+    for unread in _UNSEEN(page):
+        _remove(unread)
+    document = blocks_of(anydoc.to_document(book_of(_content(page)), "epub"), headers=0)
+    return replace(document, title=title or document.title, time=time)
+
+
+def _parsed(text: str) -> Element:
+    """Return the root of a page; None if it has no element."""
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    data = _DECLARATION.sub("", text, count=1).encode("utf-8", "replace")
+    try:
+        page = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError:
+        return None
+    if any("depth" in error.message.lower() for error in parser.error_log):
         raise UnreadableDocumentError(
             f"The page has more than {MAX_DEPTH} elements in each other. Save its text as Markdown "
             "or plain text and ingest that."
         )
-    tree = LexborHTMLParser(text)
-    tree.strip_tags(_UNSEEN)
-    named = tree.css_first("title")
-    title = " ".join(named.text().split()) if named else ""
-    time = _date(tree)
-    for unread in tree.css(_NAVIGATION):
-        unread.decompose()
-    page = PageText()
-    root = _content(tree)
-    if root is not None:
-        page.walk(root)
-    return ParsedDocument(title or page.first_heading, page.finish(), time)
+    return page
 
 
-def _content(tree: LexborHTMLParser) -> LexborNode | None:
-    for nodes in (tree.css(_MAIN)[:1], tree.css("article")):
-        if len(nodes) == 1 and nodes[0].text().strip():
-            return nodes[0]
-    return tree.body
+def _remove(element: Element) -> None:
+    """Remove an element, and keep the text after it."""
+    parent, before = element.getparent(), element.getprevious()
+    if parent is None:
+        return
+    if before is not None:
+        before.tail = (before.tail or "") + (element.tail or "")
+    else:
+        parent.text = (parent.text or "") + (element.tail or "")
+    parent.remove(element)
 
 
-def _date(tree: LexborHTMLParser) -> datetime | None:
+def _content(page: Element) -> Element:
+    whole = _LETTERS(page)
+    for elements in (_MAIN(page), _ARTICLES(page)):
+        if len(elements) == 1 and 2 * _LETTERS(elements[0]) >= whole > 0:
+            return elements[0]
+    body = page.find("body")
+    return page if body is None else body
+
+
+def _date(page: Element) -> datetime | None:
     metadata: dict[str, str] = {}
-    for node in tree.css("meta[content]"):
-        names = (node.attributes.get(key) for key in ("property", "name", "itemprop", "http-equiv"))
-        metadata.setdefault(next(filter(None, names), "").lower(), node.attributes["content"] or "")
-    first = tree.css_first("time[datetime]")
-    shown = (first.attributes["datetime"] or "") if first else ""
+    for element in page.iterfind(".//meta[@content]"):
+        names = (element.get(key) for key in ("property", "name", "itemprop", "http-equiv"))
+        metadata.setdefault(next(filter(None, names), "").lower(), element.get("content"))
+    first = page.find(".//time[@datetime]")
+    shown = "" if first is None else first.get("datetime")
     return first_date(*(metadata.get(key.lower(), "") for key in _DATES), shown)

@@ -23,7 +23,7 @@ from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.ingestion.commits import Commits, Prepared
 from heddle_knowledge.ingestion.embedding_batches import Batches, grouped
-from heddle_knowledge.reading.admission import MARKDOWN, check_size, media_type_of
+from heddle_knowledge.reading.admission import MARKDOWN, check_size, kind_of
 from heddle_knowledge.reading.parsing import Parser
 
 _LARGEST_METADATA = 512 * 1024
@@ -69,8 +69,7 @@ class Source:
 
     @property
     def _kind(self) -> str:
-        kind = (self.media_type or media_type_of(self.name)).partition(";")[0]
-        return kind.strip().lower()
+        return kind_of(self.data, self.media_type, self.name)[0]
 
     def check(self) -> None:
         """Refuse what could not be stored.
@@ -198,7 +197,8 @@ async def ingest(
 
 def _described(handle: CollectionHandle, source: Source) -> Document:
     """Describe what is about to be stored, as far as it is known before reading it."""
-    media_type = source.media_type or media_type_of(source.name)
+    kind, parameters = kind_of(source.data, source.media_type, source.name)
+    media_type = f"{kind};{parameters}" if parameters else kind
     collection = handle.collection
     chunking = source.chunking or collection.chunking
     makers = (

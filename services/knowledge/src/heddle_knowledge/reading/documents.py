@@ -4,7 +4,6 @@ Reading happens in a process of its own (`worker`), because PDFs and web pages c
 strangers and their parsers are C code; `parse` itself is plain and synchronous.
 """
 
-import codecs
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,13 +14,25 @@ from types import MappingProxyType
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.blocks import ParsedDocument, lay_out
 from heddle_knowledge.formats.captions import SECONDS, read_captions
+from heddle_knowledge.formats.mail import read_mail
 from heddle_knowledge.formats.markdown import read_markdown
+from heddle_knowledge.formats.notebook import read_notebook
+from heddle_knowledge.formats.office import read_office
 from heddle_knowledge.formats.pdf import read_pdf
 from heddle_knowledge.formats.plain import read_plain
 from heddle_knowledge.formats.rows import read_rows
+from heddle_knowledge.formats.source_code import read_source_code
 from heddle_knowledge.formats.webpage import declared_charset, read_webpage
-from heddle_knowledge.formats.word import read_word
-from heddle_knowledge.reading.admission import MARKDOWN, PDF, WORD, check_size, media_type_of
+from heddle_knowledge.reading.admission import (
+    MAIL,
+    MARKDOWN,
+    OFFICE,
+    PDF,
+    SOURCE_CODE,
+    check_size,
+    kind_of,
+)
+from heddle_knowledge.reading.encodings import decoded
 
 LARGEST_TEXT = 10_000_000
 """Characters that one document may have: at about 15 chunks a second, half an hour of embedding."""
@@ -30,14 +41,18 @@ _CAPTIONS = frozenset({"text/vtt", "application/x-subrip"})
 _WEB = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"application/json", "application/toml", "application/xml", "application/yaml"})
 _SECONDS = re.compile(r"[1-9][0-9]{0,3}")
-_SEPARATORS = MappingProxyType({"text/csv": "", "text/tab-separated-values": "\t"})
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is how this one begins
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
+_READERS: Mapping[str, Callable[[str], ParsedDocument]] = MappingProxyType(
+    {
+        "application/x-ipynb+json": read_notebook,
+        "text/csv": read_rows,
+        "text/tab-separated-values": partial(read_rows, separator="\t"),
+        SOURCE_CODE: read_source_code,
+        **dict.fromkeys(_WEB, read_webpage),
+        **dict.fromkeys(MARKDOWN, read_markdown),
+    }
 )
+_UNSEEN = str.maketrans(dict.fromkeys("\u00ad\u200b\u2060\ufeff"))
+"""Characters that show nothing and split words: they only say where a word may break."""
 
 
 def parse(
@@ -60,18 +75,56 @@ def parse(
             damaged, encrypted or in an unknown encoding. The message names the document.
     """
     check_size(data, name)
-    kind, parameters = _kind(media_type, name)
+    kind, parameters = kind_of(data, media_type, name)
     if kind == PDF:
         document = read_pdf(data, name, scanned)
-    elif kind == WORD:
-        document = read_word(data, name)
+    elif kind in OFFICE:
+        document = read_office(data, name)
+    elif kind == MAIL:
+        document = read_mail(data, _read_part)
     else:
-        read, charset = _text_reader(kind, data, name)
-        if kind in _CAPTIONS:
-            read = partial(read_captions, seconds=_seconds(parameters))
-        document = read(_decoded(data, name, _parameter(parameters, "charset") or charset))
-    _check_length(sum(len(block.text) for block in document.blocks), name)
-    return replace(document, title=document.title or PurePosixPath(name).name or name)
+        document = _read_text(kind, parameters, data, name)
+    blocks = tuple(
+        replace(
+            block,
+            text=block.text.translate(_UNSEEN),
+            heading=tuple(title.translate(_UNSEEN) for title in block.heading),
+        )
+        for block in document.blocks
+    )
+    _check_length(sum(len(block.text) for block in blocks), name)
+    return replace(
+        document, blocks=blocks, title=document.title or PurePosixPath(name).name or name
+    )
+
+
+def _read_part(data: bytes, media_type: str, name: str) -> ParsedDocument:
+    """Read a part of a message; messages within messages are no deeper."""
+    if kind_of(data, media_type, name)[0] == MAIL:
+        return _read_text("text/plain", "", data, name)
+    return parse(data, media_type=media_type, name=name)
+
+
+def _read_text(kind: str, parameters: str, data: bytes, name: str) -> ParsedDocument:
+    read = _text_reader(kind, name)
+    if kind in _CAPTIONS:
+        read = partial(read_captions, seconds=_seconds(parameters))
+    text, encoding = _text(kind, parameters, data, name)
+    try:
+        document = read(text)
+    except ValueError as error:
+        raise UnreadableDocumentError(
+            f"{name!r} is damaged: {error}. Open it in the program that made it, and save it again."
+        ) from error
+    if encoding == "utf-8":
+        return document
+    called = encoding.replace("cp125", "windows-125")
+    return replace(document, metadata={**document.metadata, "encoding": called})
+
+
+def _text(kind: str, parameters: str, data: bytes, name: str) -> tuple[str, str]:
+    declared = declared_charset(data) if kind in _WEB else ""
+    return decoded(data, name, _parameter(parameters, "charset") or declared)
 
 
 def text_of(data: bytes, *, media_type: str, name: str) -> str:
@@ -81,18 +134,13 @@ def text_of(data: bytes, *, media_type: str, name: str) -> str:
         UnreadableDocumentError: As of `parse`.
     """
     check_size(data, name)
-    kind, parameters = _kind(media_type, name)
-    if kind in {PDF, WORD} | _WEB | _CAPTIONS:
+    kind, parameters = kind_of(data, media_type, name)
+    if kind in {PDF, MAIL} | OFFICE | _WEB | _CAPTIONS:
         return lay_out(parse(data, media_type=media_type, name=name).blocks).text
-    _text_reader(kind, data, name)
-    text = _decoded(data, name, _parameter(parameters, "charset"))
+    _text_reader(kind, name)
+    text, _ = _text(kind, parameters, data, name)
     _check_length(len(text.strip()), name)
     return text
-
-
-def _kind(media_type: str, name: str) -> tuple[str, str]:
-    kind, _, parameters = (media_type or media_type_of(name)).partition(";")
-    return kind.strip().lower(), parameters
 
 
 def _check_length(length: int, name: str) -> None:
@@ -108,41 +156,16 @@ def _check_length(length: int, name: str) -> None:
         )
 
 
-def _text_reader(kind: str, data: bytes, name: str) -> tuple[Callable[[str], ParsedDocument], str]:
-    """Choose the reader of a textual type, and the encoding that the file itself declares."""
-    if kind in _WEB:
-        return read_webpage, declared_charset(data)
-    if kind in MARKDOWN:
-        return read_markdown, ""
-    if kind in _SEPARATORS:
-        return partial(read_rows, separator=_SEPARATORS[kind]), ""
+def _text_reader(kind: str, name: str) -> Callable[[str], ParsedDocument]:
+    """Choose the reader of a textual type."""
+    if kind in _READERS:
+        return _READERS[kind]
     if kind.startswith("text/") or kind in _PLAIN | _CAPTIONS:
-        return read_plain, ""
+        return read_plain
     raise UnreadableDocumentError(
-        f"{name!r} is of type {kind!r}, which cannot be read. Convert it to Markdown, plain text, "
-        "HTML, CSV, Word's .docx or PDF, or state its real type."
+        f"{name!r} is of type {kind!r}, which cannot be read. Convert it to PDF, HTML, Markdown, "
+        "plain text or a format of an office program, or state its real type."
     )
-
-
-def _decoded(data: bytes, name: str, charset: str) -> str:
-    """Turn bytes into text: by byte order mark, else declared encoding, else UTF-8."""
-    encoding = charset or "utf-8"
-    for mark, marked in _MARKS:
-        if data.startswith(mark):
-            data, encoding = data[len(mark) :], marked
-            break
-    try:
-        text = data.decode(encoding)
-    except (UnicodeError, LookupError) as error:
-        raise UnreadableDocumentError(
-            f"{name!r} is not text in the encoding {encoding!r}. Save it as UTF-8, or state the "
-            "charset in its media type."
-        ) from error
-    if "\0" in text:
-        raise UnreadableDocumentError(
-            f"{name!r} is binary, not text. State its real type, or convert it to text."
-        )
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _seconds(parameters: str) -> int:
