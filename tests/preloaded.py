@@ -208,6 +208,7 @@ def _load() -> None:
     for package in _OUR_OWN:
         with contextlib.suppress(ModuleNotFoundError):  # a member that is not installed
             importlib.import_module(f"{package}.__main__")
+            del sys.modules[f"{package}.__main__"]  # of which runpy would warn
     gc.collect()
     gc.freeze()
 
