@@ -5,7 +5,7 @@ import json
 import pytest
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.reading.documents import parse
-from knowledge.store.making import docx_of, zipped
+from knowledge.store.making import docx_of, pdf, zipped
 from knowledge.store.office_files import epub, odt, pptx, run, xlsx
 
 MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
@@ -66,6 +66,8 @@ SPAN = '<text:p>10<text:span text:style-name="T1">24</text:span> kg</text:p>'
 WHOLE = '<mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'
 WIDE = b"<table><tr><td colspan=1000000000>1<td rowspan=1000000000>2</table>"
 PARTS = b"Content-Type: multipart/mixed; boundary=x\r\n\r\n" + b"--x\r\n\r\na\r\n" * 1_999
+SMALL = ") Tj /F1 7 Tf {} Ts ({}) Tj /F1 12 Tf 0 Ts ("
+SCRIPTS = f"2 x 10{SMALL.format(5, 24)} kg, H{SMALL.format(-3, 2)}O, 1024"
 CAPTIONS = b"1\n00:00:01,000-->00:00:02,000\n{\\an8}Warp <i>threads</i>\n"
 
 
@@ -102,6 +104,9 @@ CAPTIONS = b"1\n00:00:01,000-->00:00:02,000\n{\\an8}Warp <i>threads</i>\n"
         ("a.txt", "Grüße an alle".encode("utf-16-le"), "Grüße an alle"),
         ("a.csv", b"sep=;\nCity;Price\nK\xf6ln;5,50", "City | Price\nKöln | 5,50"),
         ("a.srt", CAPTIONS, "0:00:01\nWarp threads"),
+        ("a.pdf", pdf(SCRIPTS), "2 x 10²⁴ kg, H₂O, 1024"),
+        ("a.pdf", pdf("Third) Tj 0 40 Td (First) Tj 0 -20 Td (Second"), "First\nSecond\nThird"),
+        ("a.pdf", pdf("left) Tj 200 0 Td (right) Tj -200 -20 Td (below"), "left right\nbelow"),
         ("a.rtf", b"{\\rtf1\\ansi 10{\\super 24} kg\\par}", "10^24 kg"),
         ("a.odt", odt(SPAN, ABOVE), "10²⁴ kg"),
         ("a.epub", epub("<h1>One</h1><p>10<sup>24</sup> kg</p>", "<p>two</p>"),

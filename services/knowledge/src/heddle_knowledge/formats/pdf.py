@@ -1,6 +1,5 @@
 """PDF: the text layer, page by page, under the titles of the document's bookmarks."""
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,11 +14,10 @@ from heddle_knowledge.formats.blocks import Outline, ParsedDocument
 from heddle_knowledge.formats.contents import bare, contents_of_pages
 from heddle_knowledge.formats.dates import first_date
 from heddle_knowledge.formats.folios import folios
+from heddle_knowledge.formats.pdf_page import page_text
 
 MOST_PAGES = 5_000
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
-# PDFium marks a word that is broken at the end of a line with one of these in place of the hyphen.
-_BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
 _NUMBERING = 12
 """Letters and digits that may stand before a title, as the number of its section does."""
 _MOST_BOOKMARKS = 20_000
@@ -68,6 +66,8 @@ def read_pdf(
 
 
 def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> ParsedDocument:
+    if document.get_formtype():
+        document.init_forms()
     info = document.get_metadata_dict()
     sections = _bookmarks_by_page(document)
     outline = Outline(titled_text=True)
@@ -83,20 +83,6 @@ def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> Parsed
         time=first_date(str(info.get("ModDate", "")), str(info.get("CreationDate", ""))),
         pages=len(document),
     )
-
-
-def page_text(document: pypdfium2.PdfDocument, number: int) -> str:
-    """Return the text layer of a page, counted from 0."""
-    page = document[number]
-    try:
-        layer = page.get_textpage()
-        try:
-            text = str(layer.get_text_bounded())
-        finally:
-            layer.close()
-    finally:
-        page.close()
-    return _BROKEN_WORD.sub("", text.replace("\r\n", "\n").replace("\0", ""))
 
 
 def _without_furniture(pages: list[list[str]]) -> list[list[str]]:

@@ -4,7 +4,7 @@ import numpy as np
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 from PIL import Image
 
-from heddle_knowledge.formats.pdf import page_text
+from heddle_knowledge.formats.pdf_page import page_text
 from heddle_knowledge.pages.recognition import Box, Recogniser
 from heddle_knowledge.pages.rendering import draw, encoded
 from heddle_knowledge.pages.shapes import (
