@@ -2,6 +2,7 @@
 
 import pytest
 from heddle_knowledge.chunking.chunks import chunk
+from heddle_knowledge.formats.blocks import lay_out
 from heddle_knowledge.formats.contents import without_contents
 from heddle_knowledge.formats.folios import page_number
 from heddle_knowledge.reading.documents import parse
@@ -22,6 +23,15 @@ def text_of(data: bytes | str, name: str) -> str:
 def test_pages_lose_their_numbers_and_their_contents() -> None:
     text = text_of(pdf(*BOOK), "book.pdf")
     assert text == "The warp\nIt holds 1200 threads.\n\nThe reed\nIt beats the weft."
+
+
+def test_running_heads_belong_to_the_text_and_to_no_passage() -> None:
+    pages = [f"Manual of looms\nThread {word}.\nChapter {n}" for n, word in enumerate("abcde")]
+    document = parse(pdf(*pages), media_type="", name="a.pdf")
+    assert lay_out(document.blocks).text.count("Manual of looms") == 5
+    assert [each.text for each in chunk(document)] == [f"Thread {word}." for word in "abcde"]
+    few = chunk(parse(pdf(*pages[:3]), media_type="", name="a.pdf"))
+    assert few[0].text == "Manual of looms\nThread a.\nChapter 0"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from heddle_knowledge.formats.blocks import Block, ParsedDocument, lay_out
 
 MOST_CHUNKS = 30_000
 """Chunks that one document may have."""
-REVISION = 4
+REVISION = 5
 """Raise it when the same file would give other chunks: files are then ingested again."""
 
 
@@ -52,7 +52,8 @@ def chunk(document: ParsedDocument, chunking: Chunking = DEFAULT) -> list[Chunk]
         UnreadableDocumentError: There would be more than `MOST_CHUNKS`.
     """
     layout = lay_out(document.blocks)
-    placed = zip(document.blocks, layout.starts, strict=True)
+    blocks = zip(document.blocks, layout.starts, strict=True)
+    placed = [each for each in blocks if not each[0].is_furniture]
     passages = [
         Passage(span, heading, page)
         for (heading, page), blocks in groupby(placed, lambda at: (at[0].heading, at[0].page))

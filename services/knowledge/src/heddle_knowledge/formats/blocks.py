@@ -21,12 +21,15 @@ class Block:
         page: Its page, counted from 1; None where the format has no pages.
         header: Of a table with a line for each row, the lines at its beginning that name the
             columns, maybe none; None where the block is no table.
+        is_furniture: Whether it is a running head, the number of a page or a line of contents,
+            which belongs to the text and to no passage.
     """
 
     text: str
     heading: tuple[str, ...] = ()
     page: int | None = None
     header: str | None = None
+    is_furniture: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +84,21 @@ class Outline:
         if title.strip():
             self._open.append(_Section(level, " ".join(title.split())))
 
-    def add(self, text: str, page: int | None = None, header: str | None = None) -> None:
+    def add(
+        self,
+        text: str,
+        page: int | None = None,
+        header: str | None = None,
+        *,
+        is_furniture: bool = False,
+    ) -> None:
         """Add a block to the current section; blank text is nothing. See `Block`."""
         if not text.strip():
             return
         for section in self._open:
             section.used = True
         heading = tuple(section.title for section in self._open)
-        self._blocks.append(Block(text.strip("\n").rstrip(), heading, page, header))
+        self._blocks.append(Block(text.strip("\n").rstrip(), heading, page, header, is_furniture))
 
     def finish(self) -> tuple[Block, ...]:
         """End every section and return the blocks."""

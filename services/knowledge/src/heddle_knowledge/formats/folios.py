@@ -1,4 +1,4 @@
-"""Folios: lines of pages that are nothing but the number of the page.
+"""Running heads, and folios: lines of pages that are nothing but the number of the page.
 
 A number alone may also be a year or a cell of a table. So a number counts as a folio only as part
 of a sequence: it is the first or the last line of several pages and grows with them.
@@ -18,6 +18,10 @@ _MARKED = re.compile(
     re.IGNORECASE,
 )
 _YEARS = range(1500, 2200)
+_DIGITS = re.compile(r"[0-9]+")
+_EDGE = 2  # lines at the top and at the bottom of a page
+_HEAD_LETTERS = 4
+_HEAD_PAGES = 4  # pages with the same line
 _SEQUENCE = 3
 """Pages whose numbers grow with them; fewer only if they are half of the document."""
 
@@ -48,6 +52,26 @@ def folios(pages: Sequence[Sequence[str]]) -> list[set[int]]:
         if _is_sequence(group, written):
             for candidate in group:
                 chosen[candidate.page - 1].add(candidate.line)
+    return chosen
+
+
+def running_heads(pages: Sequence[Sequence[str]]) -> list[set[int]]:
+    """Return, for each page, which of its first and last lines stand on many pages alike.
+
+    Numbers in them may differ, as those of pages and chapters do.
+    """
+    places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for page, lines in enumerate(pages):
+        filled = [at for at, line in enumerate(lines) if line.strip()]
+        for at in {*filled[:_EDGE], *filled[-_EDGE:]}:
+            words = _DIGITS.sub("#", "".join(lines[at].split())).casefold()
+            if sum(map(str.isalpha, words)) >= _HEAD_LETTERS:
+                places[words].append((page, at))
+    chosen: list[set[int]] = [set() for _ in pages]
+    for group in places.values():
+        if len({page for page, _ in group}) >= max(_HEAD_PAGES, len(pages) // 10):
+            for page, at in group:
+                chosen[page].add(at)
     return chosen
 
 

@@ -1,6 +1,7 @@
 """E-mail: its headers, its text and its attachments."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from email import policy
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
@@ -37,7 +38,7 @@ def read_mail(data: bytes, read: Read) -> ParsedDocument:
             break
         name = part.get_filename() or f"attachment {number + 1}"
         blocks += (
-            Block(block.text, (name, *block.heading), header=block.header)
+            replace(block, heading=(name, *block.heading), page=None)
             for block in _part(part, name, read)
         )
     time = read_date(str(message["Date"] or ""))

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from types import MappingProxyType
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
@@ -13,7 +13,7 @@ from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.blocks import Outline, ParsedDocument
 from heddle_knowledge.formats.contents import bare, contents_of_pages
 from heddle_knowledge.formats.dates import first_date
-from heddle_knowledge.formats.folios import folios
+from heddle_knowledge.formats.folios import folios, running_heads
 from heddle_knowledge.formats.pdf_page import page_text
 
 MOST_PAGES = 5_000
@@ -75,8 +75,8 @@ def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> Parsed
         (scanned.get(number + 1) or page_text(document, number)).split("\n")
         for number in range(len(document))
     ]
-    for number, lines in enumerate(_without_furniture(pages)):
-        _add_page(outline, lines, number + 1, sections.get(number, []))
+    for number, (lines, furniture) in enumerate(zip(pages, _furniture(pages), strict=True)):
+        _add_page(outline, lines, furniture, number + 1, sections.get(number, []))
     return ParsedDocument(
         title=" ".join(str(info.get("Title", "")).split()),
         blocks=outline.finish(),
@@ -85,15 +85,18 @@ def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> Parsed
     )
 
 
-def _without_furniture(pages: list[list[str]]) -> list[list[str]]:
-    """Return the lines of pages, those blank that are folios or lines of contents.
+def _furniture(pages: list[list[str]]) -> list[set[int]]:
+    """Return, for each page, which of its lines are running heads, folios or lines of contents.
 
     A document without any other text has these lines as its text.
     """
-    bare_pages = _blanked(pages, folios(pages))
-    bare_pages = _blanked(bare_pages, contents_of_pages(bare_pages))
-    has_text = any(line.strip() for lines in bare_pages for line in lines)
-    return bare_pages if has_text else pages
+    heads = running_heads(pages)
+    numbers = folios(_blanked(pages, heads))
+    edges = [of_heads | of_numbers for of_heads, of_numbers in zip(heads, numbers, strict=True)]
+    contents = contents_of_pages(_blanked(pages, edges))
+    chosen = [of_edges | lines for of_edges, lines in zip(edges, contents, strict=True)]
+    has_text = any(line.strip() for lines in _blanked(pages, chosen) for line in lines)
+    return chosen if has_text else [set() for _ in pages]
 
 
 def _blanked(pages: list[list[str]], chosen: list[set[int]]) -> list[list[str]]:
@@ -103,17 +106,31 @@ def _blanked(pages: list[list[str]], chosen: list[set[int]]) -> list[list[str]]:
     ]
 
 
-def _add_page(outline: Outline, lines: list[str], page: int, sections: list[_Bookmark]) -> None:
+def _add_page(
+    outline: Outline,
+    lines: list[str],
+    furniture: set[int],
+    page: int,
+    sections: list[_Bookmark],
+) -> None:
     """Add a page; a section begins at the line of its title, or where the one before it does."""
-    bare_lines = [bare(line) for line in lines] if sections else []
+    bare_lines = [
+        "" if at in furniture else bare(line) for at, line in enumerate(lines if sections else ())
+    ]
+
+    def add(start: int, end: int) -> None:
+        for is_furniture, places in groupby(range(start, end), furniture.__contains__):
+            text = "\n".join(lines[at] for at in places)
+            outline.add(text, page, is_furniture=is_furniture)
+
     done = 0
     for section in sections:
         at = _line_of(bare(section.title), bare_lines, done)
         if at is not None:
-            outline.add("\n".join(lines[done:at]), page)
+            add(done, at)
             done = at
         outline.enter(section.level, section.title)
-    outline.add("\n".join(lines[done:]), page)
+    add(done, len(lines))
 
 
 def _line_of(title: str, lines: list[str], start: int) -> int | None:
