@@ -103,3 +103,16 @@ async def test_the_list_of_models_names_the_default_model() -> None:
     async with service(accounts) as stub:
         listed = await stub.ListModels(listing, **new_call_options(10))
         assert listed.default_model == "openai/m"
+
+
+async def test_the_models_of_the_environment_are_a_default_for_the_operator_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    accounts = nobodys_accounts()
+    monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_MODELS", "first,second")
+    accounts.add("default", system=True)
+    accounts.add("uni")
+    async with service(accounts) as stub:
+        listed = await stub.ListModels(pb.ListModelsRequest(), **new_call_options(10))
+        assert listed.default_model == "openai/first"
+        assert type(await failure(stub, request("uni"))) is NoModelError

@@ -2,7 +2,7 @@
 
 import pytest
 from heddle.account.v1.account_pb2 import Provider
-from heddle_connector.routing.tenant_connectors import select_model
+from heddle_connector.routing.model_selection import select_model
 
 OPENAI = Provider(models=["gpt-4o", "gpt-4o-mini"], default_model="gpt-4o-mini", enabled=True)
 FIRST = Provider(models=["a", "z"], default_model="b", enabled=True)

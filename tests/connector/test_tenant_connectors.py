@@ -6,14 +6,21 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import grpc
 import pytest
 from heddle.account.v1.account_pb2 import Provider as Settings
 from heddle.assistant.v1.assistant_pb2 import Assistant, ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
-from heddle_runtime.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
+from heddle_runtime.errors import (
+    PermissionDeniedError,
+    UnauthenticatedError,
+    UnavailableError,
+    from_rpc,
+)
 from heddle_runtime.identity.call_metadata import Caller, calling_as, new_call_options
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.grants import Grant, GrantSigner, carrying
+from heddle_runtime.identity.service_credentials import ServiceCredentials
 from runtime.accounts import SECRET, Accounts
 from structlog.testing import capture_logs
 
@@ -244,10 +251,29 @@ async def test_a_list_of_connectors_tells_where_their_settings_come_from(
         response = await here.stub.ListConnectors(pb.ListConnectorsRequest(), **new_call_options(9))
     sources = {each.name: each.settings_source for each in response.connectors}
     settings = {each.name: list(each.settings) for each in response.connectors}
+    set_up = {each.name for each in response.connectors if each.set_up}
+    assert set_up == {"bypass", "default", "local", "ollama", "openai"}
     assert sources["openai"] == pb.SETTINGS_SOURCE_ENVIRONMENT
     assert sources["ollama"] == pb.SETTINGS_SOURCE_UNSPECIFIED
     assert settings["openai"] == ["api_key", "base_url", "models"]
     assert settings["local"] == []
+
+
+@pytest.mark.parametrize(("enabled", "expected"), [(True, {"openai"}), (False, set())])
+async def test_services_learn_which_providers_an_organisation_has_set_up(
+    monkeypatch: pytest.MonkeyPatch, enabled: bool, expected: set[str]
+) -> None:
+    request = pb.ListConnectorsRequest(organization="uni")
+    async with bench(monkeypatch, HEDDLE_IDENTITY_SECRET=SECRET) as here:
+        here.accounts.add("uni", providers={"openai": Settings(api_key=OWN, enabled=enabled)})
+        response = await ServiceCredentials("gateway").call(here.stub.ListConnectors, request)
+        with (
+            calling_as(Caller("", Identity("ann", "uni", ("creator",)))),
+            pytest.raises(grpc.aio.AioRpcError) as caught,
+        ):
+            await here.stub.ListConnectors(request, **new_call_options(9))
+    assert {each.name for each in response.connectors if each.set_up and each.settings} == expected
+    assert isinstance(from_rpc(caught.value), PermissionDeniedError)
 
 
 async def test_settings_that_cannot_be_had_are_not_replaced_by_others(

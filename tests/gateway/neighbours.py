@@ -232,8 +232,8 @@ class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
 
     async def ListConnectors(self, request: Any, context: Any) -> Any:
         connectors = [
-            connector_pb2.Connector(name="bypass", debugging=True),
-            connector_pb2.Connector(name="openai", calls_functions=True, streams=True),
+            connector_pb2.Connector(name="bypass", debugging=True, set_up=True),
+            connector_pb2.Connector(name="openai", calls_functions=True, streams=True, set_up=True),
         ]
         return connector_pb2.ListConnectorsResponse(connectors=connectors)
 
@@ -284,6 +284,7 @@ class Assistants(assistant_pb2_grpc.AssistantServiceServicer):
                 description=kept.description,
                 capabilities=kept.capabilities,
                 create_time=kept.create_time,
+                connector="openai",
             )
             for kept in self.kept
         ]

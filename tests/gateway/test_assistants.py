@@ -169,6 +169,14 @@ async def test_models_are_the_published_assistants_that_are_not_deleted(shelf: L
         assert [model["id"] for model in models] == [f"lamb_assistant.{published}"]
 
 
+@pytest.mark.parametrize("connector", ["bypass", "no_such_connector"])
+async def test_models_for_debugging_and_those_that_are_not_set_up_are_not_offered(
+    shelf: Library, connector: str
+) -> None:
+    await made(shelf, model={"connector": connector, "model": "any"}, published=True)
+    assert (await shelf["ana"].get("/v1/models")).json()["data"] == []
+
+
 async def test_lists_come_in_pages_and_can_be_narrowed(shelf: Library) -> None:
     for number in range(5):
         await made(shelf, name=f"tutor_{number}", title=f"Tutor {number}", published=number < 3)

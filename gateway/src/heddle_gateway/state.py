@@ -19,6 +19,8 @@ from heddle_gateway.settings import GatewaySettings
 
 HEALTH_SECONDS = 1.0
 """Seconds for which `/health` repeats its report: it needs no key and must not cause work."""
+OFFERED_SECONDS = 2.0
+"""Seconds for which lists of models know which connectors are set up."""
 
 
 @dataclass(slots=True)
@@ -50,5 +52,9 @@ class State:
         default_factory=lambda: TTLCache(HEALTH_SECONDS)
     )
     """Of all services, under an empty key; of the replicas of a service, under its name."""
+    offered_connectors: TTLCache[str, set[str]] = field(
+        default_factory=lambda: TTLCache(OFFERED_SECONDS)
+    )
+    """By organisation, the connectors whose models answer people."""
     stopping: bool = False
     """Whether new requests should go to another gateway."""

@@ -35,6 +35,7 @@ from heddle_connector.generation.prompted_tools import PromptedTools, PromptForm
 from heddle_connector.http import http_client
 from heddle_connector.http.errors import DEFAULT_STALL_SECONDS
 from heddle_connector.routing.model_catalogue import ModelCatalogue
+from heddle_connector.routing.offers import Offers
 from heddle_connector.routing.provider_check import ProviderCheck
 from heddle_connector.routing.registry import installed, opened
 from heddle_connector.routing.tenant_connectors import TenantConnectors
@@ -143,10 +144,11 @@ async def app(
             registry, http, restricted_http, organizations, shared=settings.share_providers
         )
         resources.push_async_callback(tenants.close)
+        offers = Offers(tenants)
         servicer = ConnectorServicer(
-            registry,
             ModelCatalogue(),
             tenants,
+            offers,
             ToolCallParsers(settings.tool_call_parsers),
             PromptedTools(settings.prompted_tools),
             images,
@@ -156,7 +158,7 @@ async def app(
         checks: dict[str, Check] = {
             "images": images_check,
             "plugins": plugins_check(registry.plugins.problems),
-            "providers": ProviderCheck(registry.connectors, tenants),
+            "providers": ProviderCheck(tenants, offers),
         }
         yield [
             bind(pb_grpc.add_ConnectorServiceServicer_to_server, servicer, checks),

@@ -1,44 +1,39 @@
 """`heddle.connector.v1.ConnectorService`."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-import msgspec
 from heddle.assistant.v1.assistant_pb2 import ModelRef
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle.connector.v1 import connector_pb2_grpc as pb_grpc
-from heddle_runtime.contract.default_model import DEFAULT_CONNECTOR
 from heddle_runtime.contract.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
 from heddle_runtime.contract.paging import page
 from heddle_runtime.contract.unicode_text import valid_text
-from heddle_runtime.errors import HeddleError, ProviderGarbledError
+from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.assistant_owners import AssistantOwners
 from heddle_runtime.identity.call_metadata import Context, caller, remaining
 from heddle_runtime.identity.callers import home
-from heddle_runtime.identity.permissions import may_administer_in
+from heddle_runtime.identity.permissions import may_administer_in, require_service
 from heddle_runtime.telemetry import content, spans
 
 from heddle_connector.generation import tracing
+from heddle_connector.generation.answer import Answer, is_short
 from heddle_connector.generation.call import Call
 from heddle_connector.generation.event_encoding import add_events
-from heddle_connector.generation.events import Done, Event, TextDelta
+from heddle_connector.generation.events import Event
 from heddle_connector.generation.generated_images import GeneratedImages
-from heddle_connector.generation.model_text import ModelText, ToolCallParsers
+from heddle_connector.generation.model_text import ToolCallParsers
 from heddle_connector.generation.prompted_tools import PromptedTools
 from heddle_connector.generation.traced_texts import TracedTexts, traced_texts
-from heddle_connector.generation.valid_texts import ValidTexts
 from heddle_connector.routing.fallback import complete, start_stream
 from heddle_connector.routing.model_catalogue import ModelCatalogue
-from heddle_connector.routing.registry import Registry
+from heddle_connector.routing.offers import Offers
+from heddle_connector.routing.provider_errors import no_organization
 from heddle_connector.routing.settings_check import check_provider
-from heddle_connector.routing.tenant_connectors import TenantConnectors, no_organization
+from heddle_connector.routing.tenant_connectors import TenantConnectors
 from heddle_connector.sdk import Model
 
-_TURN = 2_048
-"""Characters that are read at a time, in about a millisecond: a chat has many short steps."""
 _KINDS = {
     "image": pb.INPUT_KIND_IMAGE,
     "audio": pb.INPUT_KIND_AUDIO,
@@ -50,9 +45,9 @@ _KINDS = {
 class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
     """Translates between the contract and the connectors."""
 
-    registry: Registry
     catalog: ModelCatalogue
     tenants: TenantConnectors
+    offers: Offers
     parsers: ToolCallParsers
     prompted_tools: PromptedTools
     images: GeneratedImages
@@ -66,32 +61,18 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
 
         The first page also lists the plugins that did not load.
         """
-        plugins = self.registry.plugins
-        organization = home(caller().identity)
-        connectors = await self.tenants.available(organization)
+        if request.organization:
+            require_service(caller().identity)
+        organization = request.organization or home(caller().identity)
         page_of_connectors, next_page_token = page(
-            [
-                pb.Connector(
-                    name=name,
-                    description=plugins.loaded[name].description,
-                    origin=plugins.origins[name],
-                    models=models,
-                    calls_functions=plugins.loaded[name].calls_functions,
-                    streams=plugins.loaded[name].streams,
-                    generates_images=plugins.loaded[name].generates_images,
-                    debugging=not plugins.loaded[name].uses_model and name != DEFAULT_CONNECTOR,
-                    settings=sorted(plugins.loaded[name].organization_settings.values()),
-                    settings_source=await self.tenants.settings_source(organization, name),
-                )
-                for name, models in connectors.items()
-            ],
+            await self.offers.connectors(organization),
             lambda item: item.name,
             request.page_size,
             request.page_token,
         )
         problems = [
             pb.ConnectorProblem(connector=problem.origin, message=problem.message)
-            for problem in ([] if request.page_token else plugins.problems)
+            for problem in ([] if request.page_token else self.tenants.registry.plugins.problems)
         ]
         return pb.ListConnectorsResponse(
             connectors=page_of_connectors,
@@ -103,7 +84,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         self, request: pb.ListModelsRequest, context: Context
     ) -> pb.ListModelsResponse:
         """List the models, and the connectors that could not list theirs."""
-        accessible = await self.tenants.accessible(home(caller().identity), request.connector)
+        accessible = await self.offers.accessible(home(caller().identity), request.connector)
         lists = await self.catalog.list_models(accessible, remaining(context))
         models, next_page_token = page(
             [_model(each.connector, model) for each in lists for model in each.models],
@@ -152,7 +133,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         with call.inference as inference:
             first, batches = await start_stream(self.tenants, call)
             inference.first_chunk()
-            answer = _Answer(self.parsers.reader(call), texts)
+            answer = Answer(self.parsers.reader(call), texts)
             try:
                 if call.replaced is not None:
                     replaced = pb.GenerationEvent(model_replaced=call.replaced)
@@ -161,7 +142,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
                     yield _response(call, events)
                 async for batch in batches:
                     # A token costs no coroutine.
-                    short = _is_short(batch)
+                    short = is_short(batch)
                     events = answer.take(batch) if short else await answer.take_in_turns(batch)
                     if events:
                         yield _response(call, events)
@@ -191,7 +172,7 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         try:
             with call.inference:
                 events = await complete(self.tenants, call)
-                answer = _Answer(self.parsers.reader(call), texts)
+                answer = Answer(self.parsers.reader(call), texts)
                 events = await answer.take_in_turns(events)
                 answer.end(call)
         except HeddleError as error:
@@ -229,63 +210,6 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
         return await traced_texts(call, self.tenants.settings) if content.is_on() else None
 
 
-class _Answer:
-    """Enforces valid texts, and the end of an answer: one `Done`, and nothing after it."""
-
-    # Not a generator: another generator would cost each token more than the work done here.
-    __slots__ = ("_done", "_text", "_traced", "_valid")
-
-    def __init__(self, text: ModelText, traced: TracedTexts | None) -> None:
-        self._done: Done | None = None
-        self._text = text
-        self._traced = traced
-        self._valid = ValidTexts()
-
-    async def take_in_turns(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the same as `take`. Other calls have turns while a long text is read."""
-        if _is_short(events):
-            return self.take(events)
-        result: list[Event] = []
-        for event in events:
-            for part in _parts(event):
-                result += self.take([part])
-                await asyncio.sleep(0)
-        return result
-
-    def take(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the events up to `Done`, with what is written into the text as events."""
-        if self._done or not events:
-            return ()
-        events = self._valid.take(events)
-        for number, event in enumerate(events):
-            if type(event) is Done:
-                self._done = event
-                events = events[: number + 1]
-                break
-        if self._traced is not None:
-            self._traced.take(events)
-        return self._text.take(events)
-
-    def interrupt(self) -> Sequence[Event]:
-        """Return the events of the text that was held back until now."""
-        if self._done:
-            return ()
-        return [*self._text.take(self._valid.end()), *self._text.interrupt()]
-
-    def end(self, call: Call) -> None:
-        """Describe the answer in the measurement and the span of `call`.
-
-        Raises:
-            ProviderGarbledError: `Done` is missing.
-        """
-        if self._done is None:
-            raise ProviderGarbledError("The provider's answer ended before it was complete.")
-        usage = call.inference.usage = self._done.usage
-        spans.annotate(partial(tracing.answer_attributes, call, usage))
-        if self._traced is not None:
-            self._traced.end()
-
-
 def _response(call: Call, events: Sequence[Event]) -> pb.GenerateMessageResponse:
     response = pb.GenerateMessageResponse()
     add_events(response.events, events, call.substitute)
@@ -298,20 +222,3 @@ def _model(connector: str, model: Model) -> pb.Model:
         title=valid_text(model.title or model.name),
         input_kinds=[_KINDS[kind] for kind in model.input_kinds],
     )
-
-
-def _is_short(events: Sequence[Event]) -> bool:
-    """Return whether the texts of events are read in a short time."""
-    for event in events:  # noqa: SIM110 - a generator would cost each token more
-        if type(event) is TextDelta and len(event.text) > _TURN:
-            return False
-    return True
-
-
-def _parts(event: Event) -> Iterator[Event]:
-    """Yield an event, its text in parts of which each is read in a short time."""
-    if type(event) is not TextDelta or not event.text:
-        yield event
-        return
-    for start in range(0, len(event.text), _TURN):
-        yield msgspec.structs.replace(event, text=event.text[start : start + _TURN])

@@ -76,6 +76,11 @@ class StoredColumns:
         return cls(*(getattr(row, each.name) for each in fields(cls)))
 
 
+def connector_of(metadata: dict[str, Any]) -> str:
+    """Return the present name of the connector in a document of any version."""
+    return current_connector(text_or_default(metadata, "connector", CONNECTOR))
+
+
 def to_contract(metadata: dict[str, Any], row: StoredColumns) -> pb.Assistant:
     """Return the assistant that a document of version 2 and its row describe. Never fails."""
     assistant = _assistant(metadata)
@@ -140,7 +145,7 @@ def _assistant(metadata: dict[str, Any]) -> pb.Assistant:
     return pb.Assistant(
         **plain,
         model=pb.ModelRef(
-            connector=current_connector(text_or_default(metadata, "connector", CONNECTOR)),
+            connector=connector_of(metadata),
             model=text_or_default(metadata, "llm", MODEL),
         ),
         tools=contract_tools.to_contract(metadata.get("tools")),

@@ -767,6 +767,7 @@ class AssistantSummary(_message.Message):
     FORMAT_VERSION_FIELD_NUMBER: _builtins.int
     ICON_FIELD_NUMBER: _builtins.int
     STARTER_QUESTIONS_FIELD_NUMBER: _builtins.int
+    CONNECTOR_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier."""
     name: _builtins.str
@@ -785,6 +786,8 @@ class AssistantSummary(_message.Message):
     """The stored format: 1 is that of imported rows, 2 that of this contract, 0 is invalid."""
     icon: _builtins.str
     """An emoji, or a small picture as a `data:` URL. May be empty."""
+    connector: _builtins.str
+    """The connector of its model."""
     @_builtins.property
     def capabilities(self) -> Global___Capabilities:
         """What the assistant can do besides text."""
@@ -812,10 +815,11 @@ class AssistantSummary(_message.Message):
         format_version: _builtins.int = ...,
         icon: _builtins.str = ...,
         starter_questions: _abc.Iterable[_builtins.str] | None = ...,
+        connector: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "description", b"description", "format_version", b"format_version", "icon", b"icon", "id", b"id", "name", b"name", "organization", b"organization", "owner", b"owner", "published", b"published", "starter_questions", b"starter_questions", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "connector", b"connector", "create_time", b"create_time", "description", b"description", "format_version", b"format_version", "icon", b"icon", "id", b"id", "name", b"name", "organization", b"organization", "owner", b"owner", "published", b"published", "starter_questions", b"starter_questions", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

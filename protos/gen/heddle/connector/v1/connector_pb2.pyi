@@ -153,6 +153,7 @@ class Connector(_message.Message):
     DEBUGGING_FIELD_NUMBER: _builtins.int
     SETTINGS_FIELD_NUMBER: _builtins.int
     SETTINGS_SOURCE_FIELD_NUMBER: _builtins.int
+    SET_UP_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
@@ -173,6 +174,10 @@ class Connector(_message.Message):
     """Whether it shows prompts and asks no model, for those who look for a mistake."""
     settings_source: Global___SettingsSource.ValueType
     """Where the settings that apply to the caller's organisation come from."""
+    set_up: _builtins.bool
+    """Whether its settings suffice for the organisation, as far as is known without asking the
+    provider.
+    """
     @_builtins.property
     def models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The only models that answer, if they are known without asking the provider: those of the
@@ -196,10 +201,11 @@ class Connector(_message.Message):
         debugging: _builtins.bool = ...,
         settings: _abc.Iterable[_builtins.str] | None = ...,
         settings_source: Global___SettingsSource.ValueType = ...,
+        set_up: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "debugging", b"debugging", "description", b"description", "generates_images", b"generates_images", "models", b"models", "name", b"name", "origin", b"origin", "settings", b"settings", "settings_source", b"settings_source", "streams", b"streams"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "debugging", b"debugging", "description", b"description", "generates_images", b"generates_images", "models", b"models", "name", b"name", "origin", b"origin", "set_up", b"set_up", "settings", b"settings", "settings_source", b"settings_source", "streams", b"streams"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -337,19 +343,23 @@ class ListConnectorsRequest(_message.Message):
 
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """The most connectors to return, at most 200. If 0, at most 50."""
     page_token: _builtins.str
     """The `next_page_token` of the preceding response."""
+    organization: _builtins.str
+    """The organisation, if it is not the caller's. Only services may name one."""
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        organization: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -2,7 +2,7 @@
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_conversion import newest, parse, version_of
-from heddle_conversion.contract import texts
+from heddle_conversion.contract import connector_of, texts
 from heddle_conversion.contract_tools import text
 from heddle_conversion.identifiers import timestamp
 from heddle_runtime.errors import MalformedAssistantError
@@ -59,6 +59,7 @@ def summary_of_stored(stored: StoredAssistant) -> pb.AssistantSummary:
         format_version=newest(),
         icon=assistant.icon,
         starter_questions=assistant.starter_questions,
+        connector=assistant.model.connector,
     )
 
 
@@ -87,4 +88,5 @@ def summary_of_row(row: Row) -> pb.AssistantSummary:
         format_version=min(version, _LARGEST_VERSION),
         icon=text(document.get("icon")),
         starter_questions=texts(document.get("starter_questions")),
+        connector=connector_of(document),
     )

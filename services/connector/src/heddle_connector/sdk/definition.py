@@ -108,6 +108,11 @@ class Connector(ABC, Generic[SettingsT]):
         """
         return ()
 
+    @property
+    def is_set_up(self) -> bool:
+        """Whether the settings suffice, as far as is known without asking the provider."""
+        return True
+
     @abstractmethod
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models that are ready to answer, within `seconds`.

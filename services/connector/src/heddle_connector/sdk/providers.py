@@ -85,6 +85,11 @@ class KeyedConnector(Connector[KeyedT]):
         super().__init__(settings, http)
         self.secret = settings.api_key.get_secret_value().strip() if settings.api_key else ""
 
+    @property
+    def is_set_up(self) -> bool:
+        """Whether there is a key, or an address that needs none."""
+        return bool(self.secret) or self.provider_url not in ("", self.settings.base_url)
+
     async def models(self, seconds: float) -> Sequence[Model]:
         """Return the models in the settings, or those that the provider lists."""
         if self.settings.models:
@@ -98,7 +103,7 @@ class KeyedConnector(Connector[KeyedT]):
 
     def require_key(self) -> None:
         """Raise `UnavailableError` if the key is missing."""
-        if self.secret or self.provider_url not in ("", self.settings.base_url):
+        if self.is_set_up:
             return
         prefix = self.settings.model_config.get("env_prefix", "")
         server = f"for a server without keys {prefix}BASE_URL, or " if self.provider_url else ""
