@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from assistants.database.rows import add_assistant, add_organization
 from heddle_assistants.database.schema import assistants, organizations, rubrics, users
 from heddle_runtime.storage.database.engine import Database
@@ -55,6 +56,26 @@ async def test_an_organisation_of_the_same_slug_is_the_same(
     before = await everything(database)
     await run(filled_again(tmp_path), database)
     assert await everything(database) == before
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"), [("{}", "https://lamb"), ('{"prices": {}}', "prices")]
+)
+async def test_the_default_organisation_takes_settings_only_while_it_has_none(
+    database: Database, tmp_path: Path, ours: str, expected: str
+) -> None:
+    async with database.writing() as connection:
+        values = {"id": 0, "slug": "default", "name": "default", "config": ours, **GIVEN}
+        await connection.execute(insert(organizations).values(values))
+    lamb = Lamb(tmp_path / "lamb_v4.db").make()
+    config = '{"kb_server": {"url": "https://lamb.example"}}'
+    lamb.add("organizations", {"id": 1, "slug": "default", "config": config})
+
+    for dry_run in (True, False):
+        await run(lamb, database, dry_run=dry_run)
+        found = await rows(database, organizations)
+        assert (expected in found[0]["config"]) == (not dry_run or expected in ours)
+    assert list(found) == [0]
 
 
 async def test_a_new_id_is_not_that_of_another_imported_organisation(

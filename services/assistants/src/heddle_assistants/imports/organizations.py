@@ -1,7 +1,8 @@
 """Imports organisations.
 
 An organisation is known by its slug, everywhere outside of the database: one whose slug exists
-already is that one, whatever its id. So its id is kept only if it is free.
+already is that one, whatever its id. So its id is kept only if it is free. The default organisation
+exists from the start: without settings, it takes those of the import.
 """
 
 import json
@@ -9,8 +10,9 @@ from collections.abc import Container, Sequence
 
 from heddle_conversion import MalformedMetadataError, parse
 from heddle_runtime.http.egress import Egress
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 from heddle_runtime.storage.database.identities import continue_after_explicit_ids
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.private_networks import private_network_note
@@ -24,7 +26,9 @@ _KNOWN = (
     organizations.c.slug,
     organizations.c.is_system,
     organizations.c.created_at,
+    organizations.c.config,
 )
+_NO_SETTINGS = "{}"
 
 
 def prepare(draft: Draft, keys: Keys, egress: Egress) -> None:
@@ -48,6 +52,7 @@ async def place(connection: AsyncConnection, drafts: Sequence[Draft], *, dry_run
         await continue_after_explicit_ids(connection, organizations)
     rows = (await connection.execute(select(*_KNOWN))).all()
     created_at = {row.slug: row.created_at for row in rows}
+    without_settings = {row.slug for row in rows if row.config == _NO_SETTINGS}
     used_ids = {row.id for row in rows}
     system = next((row.slug for row in rows if row.is_system), None)
     # Those that keep their ids come first, or a new id might be one of theirs.
@@ -56,7 +61,9 @@ async def place(connection: AsyncConnection, drafts: Sequence[Draft], *, dry_run
         slug = values["slug"]
         if slug in created_at:
             draft.present = True
-            if created_at[slug] != values["created_at"]:
+            if slug == DEFAULT_ORGANIZATION and slug in without_settings:
+                await _adopt(connection, draft, dry_run=dry_run)
+            elif created_at[slug] != values["created_at"]:
                 draft.notes.append("Heddle has an organisation of this slug, which stays as it is.")
             continue
         if values["is_system"] and system is not None:
@@ -71,6 +78,17 @@ async def place(connection: AsyncConnection, drafts: Sequence[Draft], *, dry_run
             values["id"] = None
         created_at[slug] = values["created_at"]
         used_ids.add(values["id"] if dry_run else await _insert(connection, draft))
+
+
+async def _adopt(connection: AsyncConnection, draft: Draft, *, dry_run: bool) -> None:
+    """Give the default organisation, which has no settings, those of a draft."""
+    config = draft.values["config"]
+    if config == _NO_SETTINGS:
+        return
+    draft.notes.append("Heddle's organisation of this slug has no settings; it takes these.")
+    if not dry_run:
+        change = update(organizations).where(organizations.c.slug == DEFAULT_ORGANIZATION)
+        await connection.execute(change.values(config=config))
 
 
 async def _insert(connection: AsyncConnection, draft: Draft) -> int:
