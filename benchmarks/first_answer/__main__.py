@@ -177,9 +177,9 @@ async def measured(
 def _ingest(path: Path, knowledge: str) -> None:
     command = [
         *(sys.executable, "-m", "heddle_cli", "ingest", str(path), "--collection", path.name),
-        *("--knowledge-address", knowledge),
     ]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - fixed words
+    environment = {**os.environ, "HEDDLE_KNOWLEDGE_ADDRESS": knowledge}
+    subprocess.run(command, check=True, capture_output=True, env=environment)  # noqa: S603 - fixed words
 
 
 async def main(folder: Path, kinds: Sequence[str], *, show: bool) -> None:

@@ -36,17 +36,20 @@ def test_a_secret_in_the_environment_signs_the_calls(
     assert allowed[0] == 0
 
 
-def test_a_service_that_is_not_there_is_named_by_its_address(heddle: Run) -> None:
-    code, out, notes = heddle("models", "--connector-address", "127.0.0.1:1")
+def test_a_service_that_is_not_there_is_named_by_its_address(
+    heddle: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEDDLE_CONNECTOR_ADDRESS", "127.0.0.1:1")
+    code, out, notes = heddle("models")
 
     assert (code, out) == (1, "")
     assert notes == "heddle: Nothing answers at 127.0.0.1:1. Is the service running there?\n"
 
 
-@pytest.mark.parametrize("address", ["", " "])
-def test_an_empty_address_is_told(heddle: Run, address: str) -> None:
+def test_an_empty_address_is_told(heddle: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDDLE_CONNECTOR_ADDRESS", " ")
     told = "heddle: The address of the service is empty. Write it as HOST:PORT.\n"
-    assert heddle("models", "--connector-address", address) == (1, "", told)
+    assert heddle("models") == (1, "", told)
 
 
 @pytest.mark.usefixtures("services")

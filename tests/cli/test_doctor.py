@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from cli.findings import results
+from heddle.connector.v1 import connector_pb2
 from heddle.health.v1.health_pb2 import Component
 from heddle_assistants.app import AssistantsSettings
 from heddle_cli.doctor import local
 from heddle_cli.doctor.services import (
-    Models,
     model_findings,
     port_findings,
     service_findings,
@@ -81,28 +81,34 @@ def test_versions_that_disagree_are_listed(others: dict[str, str], result: str) 
     assert ("0.9: tools" in finding.finding) == (result == "wrong")
 
 
-DEBUGGING = Models("bypass", debugging=True, count=3, problem="")
-EMBEDDED = Models("local", debugging=False, count=1, problem="")
-OPENAI = Models("openai", debugging=False, count=2, problem="")
-ABSENT = Models("openai", debugging=False, count=0, problem="The model is not set up here.")
-REFUSING = Models("openai", debugging=False, count=0, problem="The provider refuses the key.")
-OLLAMA = Models("ollama", debugging=False, count=0, problem="It cannot be reached.")
+ENVIRONMENT = connector_pb2.Connector(
+    name="openai", set_up=True, settings_source=connector_pb2.SETTINGS_SOURCE_ENVIRONMENT
+)
+ABSENT = connector_pb2.Connector(name="openai")
+OLLAMA = connector_pb2.Connector(name="ollama", set_up=True)
 
 
 @pytest.mark.parametrize(
-    ("models", "expected"),
+    ("connector", "default", "problem", "expected"),
     [
-        ([DEBUGGING, EMBEDDED, OPENAI], [("ok", "models")]),
-        ([DEBUGGING, EMBEDDED, ABSENT], [("warning", "models")]),
-        ([DEBUGGING, ABSENT], [("wrong", "models")]),
-        ([EMBEDDED, REFUSING], [("wrong", "provider openai"), ("warning", "models")]),
-        ([OPENAI, OLLAMA], [("warning", "provider ollama"), ("ok", "models")]),
+        (ENVIRONMENT, "openai/gpt-x", "", [("ok", "models")]),
+        (ENVIRONMENT, "", "", [("warning", "models")]),
+        (ABSENT, "", "Nothing is set.", [("warning", "models")]),
+        (ENVIRONMENT, "", "It refuses.", [("wrong", "provider openai"), ("warning", "models")]),
+        (OLLAMA, "a/b", "Unreachable.", [("warning", "provider ollama"), ("ok", "models")]),
     ],
 )
 def test_providers_that_do_not_answer_are_named(
-    models: list[Models], expected: list[tuple[str, str]]
+    connector: connector_pb2.Connector,
+    default: str,
+    problem: str,
+    expected: list[tuple[str, str]],
 ) -> None:
-    assert results(model_findings(models)) == expected
+    problems = [connector_pb2.ConnectorProblem(connector=connector.name, message=problem)]
+    listed = connector_pb2.ListModelsResponse(
+        default_model=default, problems=problems if problem else []
+    )
+    assert results(model_findings([connector], listed)) == expected
 
 
 def test_a_port_that_another_program_uses_is_named_with_its_settings() -> None:

@@ -4,13 +4,16 @@ import pytest
 from cli.conftest import Run, whole_output
 from heddle_runtime.errors.guide import anchor, explanations
 
-UNREACHED = ("models", "--connector-address", "127.0.0.1:1")
+
+@pytest.fixture(autouse=True)
+def nothing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDDLE_CONNECTOR_ADDRESS", "127.0.0.1:1")
 
 
 def test_a_failed_command_names_the_command_that_explains_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    _, _, notes = whole_output(capsys, *UNREACHED)
+    _, _, notes = whole_output(capsys, "models")
 
     assert notes.splitlines()[-1] == "See `heddle explain upstream-unavailable`"
 
@@ -20,7 +23,7 @@ def test_with_a_documentation_site_a_failed_command_links_to_it(
 ) -> None:
     monkeypatch.setenv("HEDDLE_DOCUMENTATION_URL", "https://docs.example.org/")
 
-    _, _, notes = whole_output(capsys, *UNREACHED)
+    _, _, notes = whole_output(capsys, "models")
 
     link = "https://docs.example.org/reference/errors.html#upstream-unavailable"
     assert notes.splitlines()[-1] == f"See {link}"

@@ -125,7 +125,7 @@ def test_programs_read_the_report_line_by_line(heddle: Run) -> None:
     ids=lambda arguments: " ".join(arguments[:3]),
 )
 def test_what_is_not_said_clearly_is_not_done(heddle: Run, arguments: tuple[str, ...]) -> None:
-    code, out, notes = heddle("migrate", *arguments, "--migration-address", "127.0.0.1:1")
+    code, out, notes = heddle("migrate", *arguments)
 
     assert (code, out) == (2, "")
     assert "Usage: heddle migrate" in notes

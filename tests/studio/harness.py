@@ -105,13 +105,16 @@ class Studio:
     def heddle(self, *arguments: str, text: str = "") -> None:
         """Run the command `heddle` as the operator, with `text` as its standard input."""
         command = [sys.executable, "-m", "heddle_cli", *arguments]
-        address = ["--assistants-address", self.assistants]
         ran = subprocess.run(  # noqa: S603 - our own command
-            [*command, *address],
+            command,
             capture_output=True,
             check=False,
             cwd=self.folder,
-            env={**os.environ, "HEDDLE_IDENTITY_SECRET": SECRET},
+            env={
+                **os.environ,
+                "HEDDLE_IDENTITY_SECRET": SECRET,
+                "HEDDLE_ASSISTANTS_ADDRESS": self.assistants,
+            },
             input=text,
             text=True,
         )

@@ -290,9 +290,9 @@ def ingest(folder: Path, knowledge: str) -> None:
     """Add a document without a file to the collection `looms`, as `heddle ingest` does."""
     (folder / "warp.md").write_text("Warps are tied to the beam.")
     command = [sys.executable, "-m", "heddle_cli", "ingest", "warp.md", "--collection", "looms"]
-    options = ["--title", "Looms", "--knowledge-address", knowledge]
-    environment = {**os.environ, "HEDDLE_IDENTITY_SECRET": SECRET}
-    subprocess.run([*command, *options], check=True, cwd=folder, env=environment)  # noqa: S603 - ours
+    own = {"HEDDLE_IDENTITY_SECRET": SECRET, "HEDDLE_KNOWLEDGE_ADDRESS": knowledge}
+    environment = {**os.environ, **own}
+    subprocess.run([*command, "--title", "Looms"], check=True, cwd=folder, env=environment)  # noqa: S603 - ours
 
 
 def test_every_screen_has_an_entry() -> None:

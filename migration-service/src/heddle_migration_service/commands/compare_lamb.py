@@ -11,11 +11,10 @@ from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJsonLines, AssistantsAddress, OrchestratorAddress
+from heddle_cli.options import AsJsonLines
 from heddle_cli.terminal import out, plain
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.callers import CREATOR, Identity
-from heddle_runtime.settings.addresses import ASSISTANTS, ORCHESTRATOR
 
 from heddle_migration_service.commands.lamb_client import LambClient
 from heddle_migration_service.commands.lamb_comparison import (
@@ -60,8 +59,6 @@ def compare_lamb(  # noqa: PLR0913 - each is an option that people type
     ] = False,
     as_json: AsJsonLines = False,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds for each answer.")] = 120.0,
-    assistants_address: AssistantsAddress = ASSISTANTS,
-    orchestrator_address: OrchestratorAddress = ORCHESTRATOR,
 ) -> None:
     """Compare the prompts that LAMB and Heddle send for the same questions.
 
@@ -72,12 +69,12 @@ def compare_lamb(  # noqa: PLR0913 - each is an option that people type
     lamb = LambClient(lamb_url, lamb_token_file.read_text().strip(), timeout)
     failed = False
     for identifier in assistants:
-        assistant = _assistant(assistants_address, identifier)
+        assistant = _assistant(identifier)
         for each in all_questions:
-            record = _compared(assistant, identifier, each, lamb, orchestrator_address, timeout)
+            record = _compared(assistant, identifier, each, lamb, timeout)
             if answers and "error" not in record:
                 record["lamb_answer"] = lamb.ask(identifier, each, debug=False)
-                record["heddle_answer"] = _run(assistant, each, orchestrator_address, timeout)
+                record["heddle_answer"] = _run(assistant, each, timeout)
             failed |= record["outcome"] in ("flagged", "failed")
             out.print(json.dumps(record) if as_json else plain(_text(record, prompts=prompts)))
     if failed:
@@ -92,8 +89,8 @@ def _questions(options: list[str], file: Path | None) -> list[str]:
     return questions_read
 
 
-def _assistant(address: str, identifier: str) -> assistant_pb2.Assistant:
-    with connected(address, AssistantServiceStub) as connection:
+def _assistant(identifier: str) -> assistant_pb2.Assistant:
+    with connected("assistants", AssistantServiceStub) as connection:
         request = assistant_pb2.GetAssistantRequest(reference=f"lamb_assistant.{identifier}")
         return connection.stub.GetAssistant(request).assistant
 
@@ -103,13 +100,12 @@ def _compared(
     identifier: str,
     question: str,
     lamb: LambClient,
-    address: str,
     timeout: float,
 ) -> dict[str, object]:
     record: dict[str, object] = {"assistant": identifier, "question": question}
     try:
         theirs = _prompt_of_lamb(lamb, identifier, question)
-        ours = _prompt(assistant, question, address, timeout)
+        ours = _prompt(assistant, question, timeout)
     except HeddleError as error:
         return {**record, "outcome": "failed", "error": error.message}
     comparison = compare(theirs, ours, question)
@@ -136,9 +132,7 @@ def _outcome(comparison: Comparison) -> str:
     return "flagged" if comparison.flagged else "explained"
 
 
-def _prompt(
-    assistant: assistant_pb2.Assistant, question: str, address: str, timeout: float
-) -> Prompt:
+def _prompt(assistant: assistant_pb2.Assistant, question: str, timeout: float) -> Prompt:
     """Return the prompt of Heddle, without a call of the assistant's model."""
     shown = assistant_pb2.Assistant()
     shown.CopyFrom(assistant)
@@ -147,14 +141,14 @@ def _prompt(
     shown.verbose = False
     del shown.tools[:]
     shown.tools.extend(each for each in assistant.tools if each.mode in _AUGMENT)
-    answer = _run(shown, question, address, timeout)
+    answer = _run(shown, question, timeout)
     try:
         return prompt_of(json.loads(answer)["messages"])
     except (ValueError, LookupError, TypeError):
         raise HeddleError(f"Heddle does not answer with its prompt: {answer[:200]}") from None
 
 
-def _run(assistant: assistant_pb2.Assistant, question: str, address: str, timeout: float) -> str:
+def _run(assistant: assistant_pb2.Assistant, question: str, timeout: float) -> str:
     """Return the answer of an assistant, as its owner in the role of a creator."""
     part = chat_pb2.ContentPart(text=question)
     run = orchestrator_pb2.RunCompletionRequest(
@@ -163,7 +157,7 @@ def _run(assistant: assistant_pb2.Assistant, question: str, address: str, timeou
     )
     request = orchestrator_pb2.RunWholeCompletionRequest(run=run)
     owner = Identity(assistant.owner, assistant.organization, (CREATOR,))
-    with connected(address, OrchestratorServiceStub, owner) as connection:
+    with connected("orchestrator", OrchestratorServiceStub, owner) as connection:
         response = connection.stub.RunWholeCompletion(request, timeout=timeout)
     return "".join(event.text_delta for event in response.events)
 

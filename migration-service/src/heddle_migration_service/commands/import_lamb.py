@@ -8,9 +8,8 @@ from heddle.assistant.v1 import jobs_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJsonLines, MigrationAddress
+from heddle_cli.options import AsJsonLines
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.settings.addresses import MIGRATION
 
 from heddle_migration_service.commands.batch_jobs import MAX_SECONDS, DryRun, follow_job
 from heddle_migration_service.commands.reports import JsonLines, Report, ReportFile, Sentences
@@ -42,7 +41,6 @@ def import_lamb(
         str,
         typer.Option(metavar="NAME", help="With --knowledge: the model that embeds documents."),
     ] = "",
-    migration_address: MigrationAddress = MIGRATION,
 ) -> None:
     """Copy the organisations, users, assistants and rubrics of a LAMB database to Heddle.
 
@@ -58,7 +56,7 @@ def import_lamb(
     report: Report = JsonLines(dry_run=dry_run) if as_json else Sentences(changed)
     if report_file is not None:
         report = ReportFile(report_file, report, dry_run=dry_run)
-    with connected(migration_address, MigrationServiceStub) as connection:
+    with connected("migration", MigrationServiceStub) as connection:
         request = pb.RunMigrationRequest(kind=jobs_pb2.JOB_KIND_IMPORT, dry_run=dry_run)
         if knowledge:
             options = pb.KnowledgeImport(language=language, embedding_model=embedding_model)

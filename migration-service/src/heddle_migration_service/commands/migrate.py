@@ -8,8 +8,7 @@ from heddle.assistant.v1 import jobs_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1.migration_pb2_grpc import MigrationServiceStub
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJsonLines, MigrationAddress
-from heddle_runtime.settings.addresses import MIGRATION
+from heddle_cli.options import AsJsonLines
 
 from heddle_migration_service.commands.batch_jobs import MAX_SECONDS, DryRun, follow_job
 from heddle_migration_service.commands.reports import JsonLines, Sentences
@@ -35,7 +34,6 @@ def migrate(
         ),
     ] = False,
     as_json: AsJsonLines = False,
-    migration_address: MigrationAddress = MIGRATION,
 ) -> None:
     """Convert assistants from LAMB's format to the newest one, or back.
 
@@ -52,7 +50,7 @@ def migrate(
     _check_number(some)
     changed = "restored" if rollback else "to be migrated" if dry_run else "migrated"
     report = JsonLines(dry_run=dry_run) if as_json else Sentences(changed)
-    with connected(migration_address, MigrationServiceStub) as connection:
+    with connected("migration", MigrationServiceStub) as connection:
         request = pb.RunMigrationRequest(
             kind=jobs_pb2.JOB_KIND_ROLLBACK if rollback else jobs_pb2.JOB_KIND_SWEEP,
             ids=some,

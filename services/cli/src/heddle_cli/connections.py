@@ -1,6 +1,7 @@
 """Calls of the operator: a channel, a deadline, an identity."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,15 @@ import grpc
 from heddle_runtime.errors import HeddleError, InvalidRequestError
 from heddle_runtime.identity.callers import OPERATOR, Identity
 from heddle_runtime.rpc.client import OPTIONS, contract_of, service_config
+from heddle_runtime.serving.optional import optional_service_names
+from heddle_runtime.settings.addresses import (
+    ASSISTANTS,
+    CONNECTOR,
+    KNOWLEDGE,
+    MIGRATION,
+    ORCHESTRATOR,
+    TOOLS,
+)
 from heddle_runtime.settings.mutual_tls import channel_from_environment
 from heddle_runtime.settings.service_address import Location, replica_locations
 
@@ -18,6 +28,14 @@ from heddle_cli.failures import failure
 from heddle_cli.secret import authorized
 
 StubT = TypeVar("StubT")
+_DEFAULTS = {
+    "orchestrator": ORCHESTRATOR,
+    "tools": TOOLS,
+    "knowledge": KNOWLEDGE,
+    "connector": CONNECTOR,
+    "assistants": ASSISTANTS,
+    "migration": MIGRATION,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +53,16 @@ class Connection(Generic[StubT]):
 
 @contextmanager
 def connected(
-    address: str | Location,
+    service: str | Location,
     stub: Callable[[grpc.Channel], StubT],
     identity: Identity = OPERATOR,
 ) -> Iterator[Connection[StubT]]:
-    """Yield the service at `address`. A failed call leaves the block as a `HeddleError`.
+    """Yield a service. A failed call leaves the block as a `HeddleError`.
 
     Each call gets an id, and a deadline after `SOON` unless it names another `timeout`.
 
     Args:
-        address: Of the service, as HOST:PORT or unix:/PATH, or of one of its `replicas`.
+        service: Its name, or where one of its `replicas` is.
         stub: The generated stub class of the service.
         identity: Who calls.
 
@@ -52,6 +70,7 @@ def connected(
         InvalidRequestError: The address is empty, which gRPC would not report, or the files of
             mutual TLS are not usable.
     """
+    address = service if isinstance(service, Location) else addresses()[service]
     if not str(address).strip():
         raise InvalidRequestError("The address of the service is empty. Write it as HOST:PORT.")
     options = [*OPTIONS, ("grpc.service_config", json.dumps(service_config(contract_of(stub))))]
@@ -77,3 +96,13 @@ def replicas(address: str) -> list[Location]:
         return replica_locations(address)
     except ValueError as error:
         raise InvalidRequestError(f"{error}.") from error
+
+
+def addresses() -> dict[str, str]:
+    """Return the addresses of the services by name, of the environment or the defaults."""
+    optional = optional_service_names()
+    return {
+        name: os.environ.get(f"HEDDLE_{name.upper()}_ADDRESS") or default
+        for name, default in _DEFAULTS.items()
+        if name != "migration" or name in optional
+    }

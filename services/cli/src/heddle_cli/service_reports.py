@@ -1,25 +1,15 @@
 """What services report of their health."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from heddle.health.v1.health_pb2 import Component, GetHealthRequest
 from heddle.health.v1.health_pb2_grpc import HealthServiceStub
 from heddle_runtime.errors import DeadlineError, HeddleError, UnavailableError
-from heddle_runtime.serving.optional import optional_service_names
-from heddle_runtime.settings.addresses import (
-    ASSISTANTS,
-    CONNECTOR,
-    KNOWLEDGE,
-    MIGRATION,
-    ORCHESTRATOR,
-    TOOLS,
-)
 from heddle_runtime.settings.service_address import Location
 
-from heddle_cli.connections import connected, replicas
+from heddle_cli.connections import addresses, connected, replicas
 from heddle_cli.failures import sentence
 
 _TIMEOUT = 5.0
@@ -45,26 +35,11 @@ class Report:
         return not self.problem and all(each.ready for each in self.components)
 
 
-def addresses() -> dict[str, str]:
-    """Return the addresses of the services by name, of the environment or the defaults."""
-    defaults = {
-        "orchestrator": ORCHESTRATOR,
-        "tools": TOOLS,
-        "knowledge": KNOWLEDGE,
-        "connector": CONNECTOR,
-        "assistants": ASSISTANTS,
-        **({"migration": MIGRATION} if "migration" in optional_service_names() else {}),
-    }
-    return {
-        name: os.environ.get(f"HEDDLE_{name.upper()}_ADDRESS") or default
-        for name, default in defaults.items()
-    }
-
-
-def reports(addresses: Mapping[str, str]) -> list[Report]:
-    """Ask every replica of the services at some addresses, by name, all at the same time."""
+def reports() -> list[Report]:
+    """Ask every replica of the services, all at the same time."""
+    places = addresses()
     with ThreadPoolExecutor() as pool:
-        of_services = pool.map(_service_reports, addresses, addresses.values())
+        of_services = pool.map(_service_reports, places, places.values())
         return [each for of_service in of_services for each in of_service]
 
 

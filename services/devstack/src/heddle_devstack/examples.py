@@ -101,11 +101,14 @@ async def _ingest(
     """Run `heddle ingest`, which embeds nothing again without changes."""
     command = [
         *(sys.executable, "-m", "heddle_cli", "ingest", *arguments),
-        *("--collection", collection, "--knowledge-address", knowledge),
+        *("--collection", collection),
     ]
     output = subprocess.PIPE if quiet else None
     # A file of `make up` may hold another secret than that of this process.
-    secret = {"HEDDLE_IDENTITY_SECRET": tools.identity_secret.get_secret_value()}
+    own = {
+        "HEDDLE_IDENTITY_SECRET": tools.identity_secret.get_secret_value(),
+        "HEDDLE_KNOWLEDGE_ADDRESS": knowledge,
+    }
     # uvloop forks to start a process, and gRPC's threads do not survive a fork.
     process = await asyncio.to_thread(
         subprocess.run,
@@ -114,7 +117,7 @@ async def _ingest(
         stdout=output,
         stderr=output,
         text=True,
-        env=os.environ | secret,
+        env=os.environ | own,
     )
     if process.returncode and quiet:
         log.error("documents are not ingested", collection=collection, output=process.stderr)

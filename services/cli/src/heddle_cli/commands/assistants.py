@@ -8,10 +8,9 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
 from heddle_conversion.assistant_file import AssistantFile, AssistantFileError, FileFault, read_file
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJson, AssistantsAddress
+from heddle_cli.options import AsJson
 from heddle_cli.pages import document, whole
 from heddle_cli.terminal import notes, out, plain, show
 
@@ -19,11 +18,9 @@ app = typer.Typer(help="List assistants and validate their files.", no_args_is_h
 
 
 @app.command("list")
-def list_assistants(
-    *, as_json: AsJson = False, assistants_address: AssistantsAddress = ASSISTANTS
-) -> None:
+def list_assistants(*, as_json: AsJson = False) -> None:
     """List the assistants: id, name, title, description."""
-    with connected(assistants_address, AssistantServiceStub) as connection:
+    with connected("assistants", AssistantServiceStub) as connection:
         request = assistant_pb2.ListAssistantsRequest()
         response = whole(connection.stub.ListAssistants, request)
     rows = ((each.id, each.name, each.title, each.description) for each in response.assistants)
@@ -33,15 +30,13 @@ def list_assistants(
 @app.command("validate")
 def validate(
     files: Annotated[list[Path], typer.Argument(help="YAML or JSON files of assistants.")],
-    *,
-    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Validate files of assistants, and store nothing.
 
     Prints a line for each fault, with its file and line. The exit code is 1 if there is a fault.
     """
     valid = True
-    with connected(assistants_address, AssistantServiceStub) as connection:
+    with connected("assistants", AssistantServiceStub) as connection:
         for path in files:
             file = _read(path)
             request = assistant_pb2.CreateAssistantRequest(

@@ -9,10 +9,9 @@ import typer
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.audit.v1 import audit_pb2 as pb
 from heddle.audit.v1.audit_pb2_grpc import AuditServiceStub
-from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJson, AssistantsAddress
+from heddle_cli.options import AsJson
 from heddle_cli.pages import document, pages
 from heddle_cli.terminal import counted, notes, out, plain, show
 
@@ -25,7 +24,7 @@ _MAX_SHOWN = 20
 
 
 @app.command("list")
-def list_events(  # noqa: PLR0913 - each is an option that people type
+def list_events(
     *,
     subject: Annotated[str, typer.Option(help="Only events of this actor.")] = "",
     organization: Annotated[str, typer.Option(help="Only events of this organisation.")] = "",
@@ -45,7 +44,6 @@ def list_events(  # noqa: PLR0913 - each is an option that people type
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="The most events to list.")] = 100,
     as_json: AsJson = False,
-    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """List events, the newest first. Times are UTC."""
     object_type, _, object_id = object_.partition(":")
@@ -58,7 +56,7 @@ def list_events(  # noqa: PLR0913 - each is an option that people type
         since=_timestamp(since),
         until=_timestamp(until),
     )
-    with connected(assistants_address, AuditServiceStub) as connection:
+    with connected("assistants", AuditServiceStub) as connection:
         events: list[pb.AuditEvent] = []
         for page in pages(connection.stub.ListAuditEvents, request):
             events += page.events
@@ -84,7 +82,6 @@ def verify(
             "replaced by an older copy.",
         ),
     ] = "",
-    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Verify that no event was changed, removed or inserted.
 
@@ -95,7 +92,7 @@ def verify(
         raise typer.BadParameter("Write NUMBER:DIGEST.", param_hint="--known")
     event = pb.KnownEvent(number=int(match["number"]), digest=match["digest"]) if match else None
     count, faults = 0, 0
-    with connected(assistants_address, AuditServiceStub) as connection:
+    with connected("assistants", AuditServiceStub) as connection:
         request = pb.VerifyAuditEventsRequest(known=event)
         for part in pages(connection.stub.VerifyAuditEvents, request, _VERIFYING):
             count += part.verified_count

@@ -7,10 +7,8 @@ from heddle.chat.v1 import chat_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceStub
 from heddle_runtime.errors import ProviderGarbledError
-from heddle_runtime.settings.addresses import ORCHESTRATOR
 
 from heddle_cli.connections import connected
-from heddle_cli.options import OrchestratorAddress
 from heddle_cli.terminal import notes
 from heddle_cli.transcript import Transcript
 
@@ -23,7 +21,6 @@ def chat(
     *,
     trace: Annotated[bool, typer.Option("--trace", help="Show the prompt and the steps.")] = False,
     timeout: Annotated[float, typer.Option(min=1, help="The timeout in seconds.")] = 120.0,
-    orchestrator_address: OrchestratorAddress = ORCHESTRATOR,
 ) -> None:
     """Ask an assistant. The answer goes to standard output, everything else to standard error."""
     part = chat_pb2.ContentPart(text=question)
@@ -33,7 +30,7 @@ def chat(
         include_trace=trace,
     )
     transcript = Transcript()
-    with connected(orchestrator_address, OrchestratorServiceStub) as connection:
+    with connected("orchestrator", OrchestratorServiceStub) as connection:
         call = connection.stub.RunCompletion(request, timeout=timeout)
         try:
             for response in call:

@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
-from heddle_runtime.settings.addresses import KNOWLEDGE
 
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJson, KnowledgeAddress
+from heddle_cli.options import AsJson
 from heddle_cli.pages import whole
 from heddle_cli.terminal import counted, out, show
 
@@ -21,11 +20,9 @@ _MEMBERS = (
 
 
 @app.command("list")
-def list_collections(
-    *, as_json: AsJson = False, knowledge_address: KnowledgeAddress = KNOWLEDGE
-) -> None:
+def list_collections(*, as_json: AsJson = False) -> None:
     """List the collections: name, backend, number of documents, title."""
-    with connected(knowledge_address, KnowledgeServiceStub) as connection:
+    with connected("knowledge", KnowledgeServiceStub) as connection:
         request = knowledge_pb2.ListCollectionsRequest()
         collections = whole(connection.stub.ListCollections, request).collections
     members = [{name: getattr(each, name) for name in _MEMBERS} for each in collections]
@@ -42,10 +39,9 @@ def delete_collection(
     name: Annotated[str, typer.Argument(help="The collection's name.")],
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Delete a collection with its content."""
-    with connected(knowledge_address, KnowledgeServiceStub) as connection:
+    with connected("knowledge", KnowledgeServiceStub) as connection:
         # Deleting is idempotent, so it would not report a mistyped name.
         request = knowledge_pb2.GetCollectionRequest(name=name)
         collection = connection.stub.GetCollection(request).collection

@@ -3,25 +3,8 @@
 from collections.abc import Iterator
 
 import typer
-from heddle_runtime.serving.optional import optional_service_names
-from heddle_runtime.settings.addresses import (
-    ASSISTANTS,
-    CONNECTOR,
-    KNOWLEDGE,
-    MIGRATION,
-    ORCHESTRATOR,
-    TOOLS,
-)
 
-from heddle_cli.options import (
-    AsJson,
-    AssistantsAddress,
-    ConnectorAddress,
-    KnowledgeAddress,
-    MigrationAddress,
-    OrchestratorAddress,
-    ToolsAddress,
-)
+from heddle_cli.options import AsJson
 from heddle_cli.service_reports import Report, reports
 from heddle_cli.terminal import show
 
@@ -30,29 +13,12 @@ _MEMBERS = ("service", "name", "ready", "summary", "problem")
 Row = tuple[str, str, str, str, str]
 
 
-def health(
-    *,
-    orchestrator_address: OrchestratorAddress = ORCHESTRATOR,
-    tools_address: ToolsAddress = TOOLS,
-    knowledge_address: KnowledgeAddress = KNOWLEDGE,
-    connector_address: ConnectorAddress = CONNECTOR,
-    assistants_address: AssistantsAddress = ASSISTANTS,
-    migration_address: MigrationAddress = MIGRATION,
-    as_json: AsJson = False,
-) -> None:
+def health(*, as_json: AsJson = False) -> None:
     """List what the services need: service, component, state, summary, problem.
 
     Each replica of a service is asked. The exit code is 1 if one of them is not ready.
     """
-    addresses = {
-        "orchestrator": orchestrator_address,
-        "tools": tools_address,
-        "knowledge": knowledge_address,
-        "connector": connector_address,
-        "assistants": assistants_address,
-        **({"migration": migration_address} if "migration" in optional_service_names() else {}),
-    }
-    rows = [row for each in reports(addresses) for row in _rows(each)]
+    rows = [row for each in reports() for row in _rows(each)]
     members = [dict(zip(_MEMBERS, row, strict=True)) for row in rows]
     components = [{**each, "ready": each["ready"] == _READY} for each in members]
     show({"components": components}, rows, as_json=as_json)

@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
-from heddle_runtime.settings.addresses import KNOWLEDGE
 
 from heddle_cli.connections import Connection, connected
 from heddle_cli.document_metadata import entries, time_of
 from heddle_cli.documents import Document, documents
 from heddle_cli.ingestion import Outcome, ensure_collection, ingest_document
-from heddle_cli.options import CollectionName, KnowledgeAddress
+from heddle_cli.options import CollectionName
 from heddle_cli.progress import progress_display
 from heddle_cli.terminal import counted, notes, out, plain
 
@@ -85,7 +84,6 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
             help="Who may read it besides the operator. The default is the organisation 'default'."
         ),
     ] = None,
-    knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Add documents to a collection, which is created if it does not exist.
 
@@ -117,7 +115,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     set_fields = bool(sharing or settings.ListFields())
     settings.name = collection
     settings.sharing = _SHARINGS[sharing or "organization"]
-    with connected(knowledge_address, KnowledgeServiceStub) as connection:
+    with connected("knowledge", KnowledgeServiceStub) as connection:
         if not ensure_collection(connection, settings) and set_fields:
             notes.print("The collection exists and stays as it is.", style="dim")
         counts = ingest_all(connection, common, read.documents)

@@ -8,10 +8,9 @@ import typer
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
-from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import Connection, connected
-from heddle_cli.options import AsJson, AssistantsAddress
+from heddle_cli.options import AsJson
 from heddle_cli.pages import document, whole
 from heddle_cli.terminal import notes, plain, show
 
@@ -21,7 +20,7 @@ _MAX_DAYS = 36_500
 
 
 @app.command("create")
-def create_key(  # noqa: PLR0913 - each is an option that people type
+def create_key(
     *,
     name: Annotated[str, typer.Option(help="The purpose of the key.")],
     organization: Annotated[str, typer.Option(help="The organisation of the key.")],
@@ -45,7 +44,6 @@ def create_key(  # noqa: PLR0913 - each is an option that people type
         ),
     ] = None,
     as_json: AsJson = False,
-    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Create a key and print it, this once. Standard output has nothing else.
 
@@ -60,7 +58,7 @@ def create_key(  # noqa: PLR0913 - each is an option that people type
         trusted=trusted,
         expire_time=None if expires is None else _after(expires),
     )
-    with connected(assistants_address, AccountServiceStub) as connection:
+    with connected("assistants", AccountServiceStub) as connection:
         created = create(connection, key)
     show(document(created), [(created.secret,)], as_json=as_json)
     text = f"{created.key.id}: created. Store the key: it cannot be shown again."
@@ -80,10 +78,9 @@ def list_keys(
         ),
     ] = False,
     as_json: AsJson = False,
-    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """List the keys, newest first: id, organisation, user, rights, state, name."""
-    with connected(assistants_address, AccountServiceStub) as connection:
+    with connected("assistants", AccountServiceStub) as connection:
         response = listed(connection, organization)
     without = "There are no keys. `heddle keys create` makes one."
     if former_pepper:
@@ -98,13 +95,12 @@ def revoke_key(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="The key's id.")],
     *,
     as_json: AsJson = False,
-    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Revoke a key. It is rejected everywhere within two seconds."""
     # The whole key is accepted, too.
     beginning, _, rest = identifier.partition("_")
     request = pb.RevokeKeyRequest(id=rest.partition("_")[0] if beginning == "hk" else identifier)
-    with connected(assistants_address, AccountServiceStub) as connection:
+    with connected("assistants", AccountServiceStub) as connection:
         key = connection.stub.RevokeKey(request).key
     show(document(key), [(f"{key.id}: revoked",)], as_json=as_json)
 

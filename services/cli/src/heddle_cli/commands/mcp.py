@@ -7,10 +7,8 @@ import typer
 from heddle.tool.v1.tool_pb2 import InspectMcpServerRequest
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.settings.addresses import TOOLS
 
 from heddle_cli.connections import connected
-from heddle_cli.options import ToolsAddress
 from heddle_cli.terminal import notes, out, plain
 
 app = typer.Typer(help="Inspect MCP servers before assistants use them.", no_args_is_help=True)
@@ -30,7 +28,6 @@ def pins(
         str, typer.Option(help="The credential for the server, in the organisation's settings.")
     ] = "",
     organization: Annotated[str, typer.Option(help="The organisation with these settings.")] = "",
-    tools_address: ToolsAddress = TOOLS,
 ) -> None:
     """Show the descriptions of an MCP server's tools, and print the pins that accept them.
 
@@ -39,7 +36,7 @@ def pins(
     request = InspectMcpServerRequest(
         organization=organization, url=url, command=command, credential=credential
     )
-    with connected(tools_address, ToolServiceStub) as connection:
+    with connected("tools", ToolServiceStub) as connection:
         tools = connection.stub.InspectMcpServer(request, timeout=_TIMEOUT).tools
     if not tools:
         raise InvalidRequestError("The server has no tools.")

@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 from heddle.connector.v1 import connector_pb2
 from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceStub
-from heddle_runtime.settings.addresses import CONNECTOR
 
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJson, ConnectorAddress
+from heddle_cli.options import AsJson
 from heddle_cli.pages import whole
 from heddle_cli.terminal import notes, plain, show
 
@@ -19,10 +18,9 @@ def models(
     *,
     connector: Annotated[str, typer.Option(help="Only the models of this connector.")] = "",
     as_json: AsJson = False,
-    connector_address: ConnectorAddress = CONNECTOR,
 ) -> None:
     """List the available models: connector, model, title."""
-    with connected(connector_address, ConnectorServiceStub) as connection:
+    with connected("connector", ConnectorServiceStub) as connection:
         request = connector_pb2.ListModelsRequest(connector=connector)
         response = whole(connection.stub.ListModels, request, _TIMEOUT)
     rows = [(each.ref.connector, each.ref.model, each.title) for each in response.models]

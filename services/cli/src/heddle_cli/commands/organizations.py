@@ -8,16 +8,11 @@ import typer
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
 from heddle_runtime.errors import InvalidRequestError, NotFoundError
-from heddle_runtime.settings.addresses import ASSISTANTS, CONNECTOR, KNOWLEDGE, TOOLS
 
 from heddle_cli.commands.people import erase_organization
 from heddle_cli.connections import Connection, connected
 from heddle_cli.options import (
     AsJson,
-    AssistantsAddress,
-    ConnectorAddress,
-    KnowledgeAddress,
-    ToolsAddress,
 )
 from heddle_cli.pages import document, whole
 from heddle_cli.terminal import notes, out, plain, show
@@ -27,11 +22,9 @@ Slug = Annotated[str, typer.Argument(help="The organisation's short name.")]
 
 
 @app.command("list")
-def list_organizations(
-    *, as_json: AsJson = False, assistants_address: AssistantsAddress = ASSISTANTS
-) -> None:
+def list_organizations(*, as_json: AsJson = False) -> None:
     """List the organisations: short name, whether it is the system organisation, name."""
-    with connected(assistants_address, AccountServiceStub) as connection:
+    with connected("assistants", AccountServiceStub) as connection:
         request = pb.ListOrganizationsRequest()
         response = whole(connection.stub.ListOrganizations, request)
     listed = response.organizations
@@ -44,12 +37,12 @@ def list_organizations(
 
 
 @app.command("show")
-def show_organization(slug: Slug, *, assistants_address: AssistantsAddress = ASSISTANTS) -> None:
+def show_organization(slug: Slug) -> None:
     """Print the settings of an organisation as JSON, with ******** in place of secrets.
 
     The output can be edited and passed to `set`, which does not change secrets shown as ********.
     """
-    with connected(assistants_address, AccountServiceStub) as connection:
+    with connected("assistants", AccountServiceStub) as connection:
         response = read(connection, slug)
     # ASCII: text of the settings cannot control the terminal.
     out.print(json.dumps(json.loads(response.organization.settings_json), indent=2))
@@ -71,13 +64,12 @@ def set_organization(
         str,
         typer.Option(help="The etag that `show` printed: fail if the settings have changed since."),
     ] = "",
-    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Create an organisation, or change its settings or its name."""
     organization = pb.Organization(
         slug=slug, name=name, settings_json=_text(settings) if settings else ""
     )
-    with connected(assistants_address, AccountServiceStub) as connection:
+    with connected("assistants", AccountServiceStub) as connection:
         known = etag or _etag(connection, slug)
         request = pb.PutOrganizationRequest(
             organization=organization, etag=known, only_new=not known
@@ -91,10 +83,6 @@ def delete_organization(
     slug: Slug,
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    assistants_address: AssistantsAddress = ASSISTANTS,
-    knowledge_address: KnowledgeAddress = KNOWLEDGE,
-    connector_address: ConnectorAddress = CONNECTOR,
-    tools_address: ToolsAddress = TOOLS,
 ) -> None:
     """Delete an organisation with its users, assistants, collections, files, pictures and settings.
 
@@ -103,9 +91,7 @@ def delete_organization(
     """
     if not yes:
         typer.confirm(f"Delete the organisation {slug} with all that it has?", abort=True)
-    erase_organization(
-        slug, knowledge_address, connector_address, tools_address, assistants_address
-    )
+    erase_organization(slug)
 
 
 def _text(file: typer.FileText) -> str:

@@ -9,15 +9,10 @@ import typer
 from heddle.person.v1 import person_pb2 as pb
 from heddle.person.v1.person_pb2_grpc import PersonServiceStub
 from heddle_runtime.identity.people import TREATMENTS, steps, summed
-from heddle_runtime.settings.addresses import ASSISTANTS, CONNECTOR, KNOWLEDGE, TOOLS
 
 from heddle_cli.connections import Connection, connected
 from heddle_cli.options import (
     AsJson,
-    AssistantsAddress,
-    ConnectorAddress,
-    KnowledgeAddress,
-    ToolsAddress,
 )
 from heddle_cli.terminal import counted, notes, out, plain, show
 
@@ -39,16 +34,10 @@ def list_data(
     *,
     organization: Organization,
     as_json: AsJson = False,
-    assistants_address: AssistantsAddress = ASSISTANTS,
-    knowledge_address: KnowledgeAddress = KNOWLEDGE,
-    connector_address: ConnectorAddress = CONNECTOR,
-    tools_address: ToolsAddress = TOOLS,
 ) -> None:
     """Count what is stored of a person, place by place."""
     request = pb.ListPersonalDataRequest(email=email, organization=organization)
-    with _services(
-        knowledge_address, connector_address, tools_address, assistants_address
-    ) as services:
+    with _services() as services:
         _print(request, [*_listed(services, request)], as_json=as_json)
 
 
@@ -58,19 +47,13 @@ def export(
     *,
     organization: Organization,
     to: Annotated[Path, typer.Option(help="A folder that is new or empty.")],
-    assistants_address: AssistantsAddress = ASSISTANTS,
-    knowledge_address: KnowledgeAddress = KNOWLEDGE,
-    connector_address: ConnectorAddress = CONNECTOR,
-    tools_address: ToolsAddress = TOOLS,
 ) -> None:
     """Write everything that is stored of a person into a folder."""
     if to.exists() and any(to.iterdir()):
         raise typer.BadParameter(f"The folder {to} is not empty.", param_hint="--to")
     request = pb.ExportPersonalDataRequest(email=email, organization=organization)
     files = set()
-    with _services(
-        knowledge_address, connector_address, tools_address, assistants_address
-    ) as services:
+    with _services() as services:
         for name, service in services.items():
             parts = service.stub.ExportPersonalData(request, timeout=_SECONDS)
             for part in parts:
@@ -83,7 +66,7 @@ def export(
 
 
 @app.command()
-def erase(  # noqa: PLR0913 - as above
+def erase(
     email: Email,
     *,
     organization: Organization,
@@ -96,10 +79,6 @@ def erase(  # noqa: PLR0913 - as above
         typer.Option("--delete-shared", help="Delete assistants, rubrics and shared collections."),
     ] = False,
     as_json: AsJson = False,
-    assistants_address: AssistantsAddress = ASSISTANTS,
-    knowledge_address: KnowledgeAddress = KNOWLEDGE,
-    connector_address: ConnectorAddress = CONNECTOR,
-    tools_address: ToolsAddress = TOOLS,
 ) -> None:
     """Erase what is stored of a person in an organisation.
 
@@ -114,9 +93,7 @@ def erase(  # noqa: PLR0913 - as above
         shared_things=pb.SHARED_THINGS_DELETE if delete_shared else pb.SHARED_THINGS_HAND_OVER,
         new_owner=new_owner,
     )
-    with _services(
-        knowledge_address, connector_address, tools_address, assistants_address
-    ) as services:
+    with _services() as services:
         rows = _erased(services, request)
         listing = pb.ListPersonalDataRequest(email=email, organization=organization)
         left = [each for each in _listed(services, listing) if each[1].count]
@@ -127,21 +104,20 @@ def erase(  # noqa: PLR0913 - as above
         raise typer.Exit(1)
 
 
-def erase_organization(slug: str, *addresses: str) -> None:
-    """Erase an organisation in the services at some addresses, and print what each place had."""
+def erase_organization(slug: str) -> None:
+    """Erase an organisation in all services, and print what each place had."""
     request = pb.ErasePersonalDataRequest(organization=slug, shared_things=pb.SHARED_THINGS_DELETE)
-    with _services(*addresses) as services:
+    with _services() as services:
         _print(request, _erased(services, request), as_json=False)
 
 
 @contextmanager
-def _services(*addresses: str) -> Iterator[Services]:
+def _services() -> Iterator[Services]:
     """Yield the services in the order in which data is erased, the assistants service last."""
-    names = ("knowledge", "connector", "tools", "assistants")
     with ExitStack() as opened:
         yield {
-            name: opened.enter_context(connected(address, PersonServiceStub))
-            for name, address in zip(names, addresses, strict=True)
+            name: opened.enter_context(connected(name, PersonServiceStub))
+            for name in ("knowledge", "connector", "tools", "assistants")
         }
 
 

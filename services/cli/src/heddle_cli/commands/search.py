@@ -7,10 +7,9 @@ import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from heddle_runtime.errors import from_status
-from heddle_runtime.settings.addresses import KNOWLEDGE
 
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJson, CollectionName, KnowledgeAddress
+from heddle_cli.options import AsJson, CollectionName
 from heddle_cli.terminal import notes, out, plain, show
 
 _TIMEOUT = 30.0
@@ -59,7 +58,6 @@ def search(
         ),
     ] = Reranking.NONE,
     as_json: AsJson = False,
-    knowledge_address: KnowledgeAddress = KNOWLEDGE,
 ) -> None:
     """Show the passages of a collection that match a question best."""
     request = knowledge_pb2.SearchCollectionsRequest(
@@ -69,7 +67,7 @@ def search(
         mode=_MODES[mode],
         reranking=_RERANKINGS[reranking],
     )
-    with connected(knowledge_address, KnowledgeServiceStub) as connection:
+    with connected("knowledge", KnowledgeServiceStub) as connection:
         (result,) = connection.stub.SearchCollections(request, timeout=_TIMEOUT).results
     if result.HasField("error"):
         raise from_status(result.error)

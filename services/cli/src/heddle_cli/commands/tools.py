@@ -9,10 +9,9 @@ from heddle.tool.v1 import tool_pb2
 from heddle.tool.v1.tool_pb2_grpc import ToolServiceStub
 from heddle_runtime.contract.struct_codec import from_struct, to_struct
 from heddle_runtime.errors import InvalidRequestError
-from heddle_runtime.settings.addresses import TOOLS
 
 from heddle_cli.connections import connected
-from heddle_cli.options import AsJson, ToolsAddress
+from heddle_cli.options import AsJson
 from heddle_cli.pages import whole
 from heddle_cli.terminal import columns, notes, out, plain, show
 
@@ -22,9 +21,9 @@ _MEMBERS = ("name", "category", "origin", "isolation", "description")
 
 
 @app.command("list")
-def list_tools(*, as_json: AsJson = False, tools_address: ToolsAddress = TOOLS) -> None:
+def list_tools(*, as_json: AsJson = False) -> None:
     """List the tools: name, category, origin, where it runs, description; then the problems."""
-    with connected(tools_address, ToolServiceStub) as connection:
+    with connected("tools", ToolServiceStub) as connection:
         response = whole(connection.stub.ListTools, tool_pb2.ListToolsRequest())
     rows = [
         (
@@ -46,8 +45,6 @@ def validate(
         typer.FileText,
         typer.Argument(help="A file with the configuration, or - for standard input."),
     ],
-    *,
-    tools_address: ToolsAddress = TOOLS,
 ) -> None:
     """Validate a tool's configuration; print it with its defaults, or list its errors."""
     try:
@@ -56,7 +53,7 @@ def validate(
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InvalidRequestError(f"{config.name} is not a configuration: {reason}") from None
     request = tool_pb2.ValidateToolConfigRequest(name=name, config=struct)
-    with connected(tools_address, ToolServiceStub) as connection:
+    with connected("tools", ToolServiceStub) as connection:
         response = connection.stub.ValidateToolConfig(request)
     if response.violations:
         columns((v.field, v.description) for v in response.violations)

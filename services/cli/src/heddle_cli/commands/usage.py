@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 from heddle.usage.v1 import usage_pb2 as pb
 from heddle.usage.v1.usage_pb2_grpc import UsageServiceStub
-from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import Connection, connected
-from heddle_cli.options import AsJson, AssistantsAddress
+from heddle_cli.options import AsJson
 from heddle_cli.pages import document, whole
 from heddle_cli.terminal import out, plain, show
 
@@ -28,7 +27,6 @@ def usage(
         bool, typer.Option("--reset", help="Set the counters of the assistant to zero.")
     ] = False,
     as_json: AsJson = False,
-    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Show the usage of assistants by model: requests, tokens, US dollars.
 
@@ -37,7 +35,7 @@ def usage(
     """
     if reset and not assistant:
         raise typer.BadParameter("Name the assistant.", param_hint="--assistant")
-    with connected(assistants_address, UsageServiceStub) as connection:
+    with connected("assistants", UsageServiceStub) as connection:
         if reset:
             request = pb.ResetUsageRequest(id=assistant)
             connection.stub.ResetUsage(request)

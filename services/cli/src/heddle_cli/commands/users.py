@@ -6,10 +6,8 @@ from typing import Annotated
 import typer
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
-from heddle_runtime.settings.addresses import ASSISTANTS
 
 from heddle_cli.connections import connected
-from heddle_cli.options import AssistantsAddress
 from heddle_cli.terminal import notes, out, plain
 
 app = typer.Typer(help="Create and change users.", no_args_is_help=True)
@@ -32,13 +30,12 @@ def set_user(
     disabled: Annotated[
         bool, typer.Option("--disabled", help="Reject the user's requests.")
     ] = False,
-    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Create or change a user. Options that are left out are set to their defaults."""
     request = pb.PutUserRequest(
         email=email, organization=organization, name=name, role=role, disabled=disabled
     )
-    with connected(assistants_address, AccountServiceStub) as connection:
+    with connected("assistants", AccountServiceStub) as connection:
         connection.stub.PutUser(request)
     out.print(plain(f"{email}: {'disabled' if disabled else role} of {organization}"))
 
@@ -51,7 +48,6 @@ def set_password(
     generate: Annotated[
         bool, typer.Option("--generate", help="Generate the password and print it, this once.")
     ] = False,
-    assistants_address: AssistantsAddress = ASSISTANTS,
 ) -> None:
     """Set the password of a user, and end the user's sessions.
 
@@ -62,7 +58,7 @@ def set_password(
     if not (generate or password):
         raise typer.BadParameter("The password is empty. Use --generate to have one generated.")
     request = pb.SetPasswordRequest(email=email, organization=organization, password=password)
-    with connected(assistants_address, AccountServiceStub) as connection:
+    with connected("assistants", AccountServiceStub) as connection:
         generated = connection.stub.SetPassword(request).password
     if generated:
         out.print(generated)

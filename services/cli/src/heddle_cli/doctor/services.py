@@ -1,8 +1,8 @@
 """Checks of what services report: whether they work, their versions, and their models."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
+from heddle.connector.v1.connector_pb2 import Connector, ListModelsResponse
 from heddle_runtime.settings.addresses import is_local
 
 from heddle_cli.doctor.findings import Finding, Result, explained
@@ -10,22 +10,7 @@ from heddle_cli.failures import listens
 from heddle_cli.service_reports import Report
 
 _PROVIDERS = "providers"
-_EMBEDDED = "local"
-_WITHOUT_SETTINGS = "ollama"
-_NOT_SET_UP = "is not set up"
-_CONNECT = "Connect one in the studio under Models, or as docs/guides/providers.md says."
-
-
-@dataclass(frozen=True, slots=True)
-class Models:
-    """What a connector offers."""
-
-    connector: str
-    debugging: bool
-    """Whether it shows prompts instead of asking a model."""
-    count: int
-    problem: str
-    """Why it cannot list its models, else empty."""
+_CONNECT = "See the studio under Models, or docs/guides/providers.md."
 
 
 def port_findings(reports: Sequence[Report]) -> Iterator[Finding]:
@@ -63,7 +48,7 @@ def service_findings(reports: Sequence[Report]) -> Iterator[Finding]:
             "wrong",
             "No service answers.",
             "Start Heddle with `make up`, or say where it runs: HEDDLE_TOOLS_ADDRESS and the "
-            "others, or --gateway.",
+            "others.",
         )
         return
     for each in reports:
@@ -95,27 +80,21 @@ def version_findings(own: str, reports: Sequence[Report]) -> Iterator[Finding]:
     yield Finding("versions", "wrong", f"They disagree. {text}.", remedy)
 
 
-def model_findings(connectors: Sequence[Models]) -> Iterator[Finding]:
+def model_findings(
+    connectors: Iterable[Connector], listed: ListModelsResponse
+) -> Iterator[Finding]:
     """Check that a model is connected and that the providers answer."""
-    usable = [each for each in connectors if each.count and not each.debugging]
-    connected = [each for each in usable if each.connector != _EMBEDDED]
-    for each in connectors:
-        if not each.problem or _NOT_SET_UP in each.problem:
+    known = {each.name: each for each in connectors}
+    for each in listed.problems:
+        if (connector := known.get(each.connector)) is None or not connector.set_up:
             continue
-        by_itself = each.connector == _WITHOUT_SETTINGS
-        remedy = (
-            "Start Ollama if you want to use it; otherwise nothing is to be done."
-            if by_itself
-            else "Check the address and the key of the provider in the studio or in the settings: "
-            "see docs/guides/providers.md."
-        )
-        result: Result = "warning" if by_itself else "wrong"
-        yield Finding(f"provider {each.connector}", result, each.problem, remedy)
-    if connected:
-        names = ", ".join(f"{each.connector} ({each.count})" for each in connected)
-        yield Finding("models", "ok", f"Connected: {names}.")
-    elif usable:
-        text = "No model is connected: only the small demonstration model, which is often wrong."
-        yield Finding("models", "warning", text, _CONNECT)
+        if connector.settings_source:
+            result, remedy = "wrong", f"Check its address and its key. {_CONNECT}"
+        else:
+            result, remedy = "warning", "If you want to use it, start its server."
+        yield Finding(f"provider {each.connector}", result, each.message, remedy)
+    if listed.default_model:
+        yield Finding("models", "ok", f"The default model is {listed.default_model}.")
     else:
-        yield Finding("models", "wrong", "No model can answer.", _CONNECT)
+        text = "There is no default model: assistants that use it quote what they find."
+        yield Finding("models", "warning", text, f"Choose one. {_CONNECT}")
