@@ -1,6 +1,5 @@
 """What `make up` prints says for each installation where Heddle is and what it lacks."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ SERVICES = {"orchestrator": "127.0.0.1:9101", "tools": "127.0.0.1:9102"}
 
 
 def text(
-    connectors: Sequence[str] | None = ("bypass", "local"),
+    default_model: str | None = "",
     *,
     prepares_examples: bool = False,
     log_file: Path | None = None,
@@ -26,7 +25,7 @@ def text(
         settings,
         "127.0.0.1:8080",
         SERVICES,
-        connectors,
+        default_model,
         prepares_examples=prepares_examples,
         log_file=log_file,
     )
@@ -67,16 +66,15 @@ def test_it_says_who_may_sign_in(gateway: dict[str, Any], sign_in: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("connectors", "models"),
+    ("default_model", "models"),
     [
-        (None, "The providers have not answered yet."),
-        ((), "No model is connected: assistants quote what they find in documents."),
-        (("bypass", "default", "local"), "No model is connected: assistants quote what they"),
-        (("bypass", "local", "ollama", "openai"), "Connected: ollama, openai."),
+        (None, "The connector service has not answered yet."),
+        ("", "No model is connected: assistants quote what they find in documents."),
+        ("openai/gpt-x", "openai/gpt-x answers, unless an assistant names another model."),
     ],
 )
-def test_it_says_which_models_answer(connectors: Sequence[str] | None, models: str) -> None:
-    assert f"Models {models}" in text(connectors)
+def test_it_says_which_model_answers(default_model: str | None, models: str) -> None:
+    assert f"Models {models}" in text(default_model)
 
 
 def test_it_says_what_is_not_there_yet_and_where_the_log_is() -> None:

@@ -17,7 +17,7 @@ from heddle_runtime.telemetry.export import exporting
 from heddle_runtime.telemetry.metrics.endpoint import serving_metrics
 
 from heddle_devstack import Stack, StackSettings, stack
-from heddle_devstack.announcement import announcement, ready_connectors
+from heddle_devstack.announcement import announcement, default_model
 from heddle_devstack.examples import prepare
 from heddle_devstack.settings import DevstackSettings
 
@@ -56,7 +56,7 @@ async def announce(settings: StackSettings, running: Stack, address: str) -> Non
         settings.gateway,
         address,
         {**{name: getattr(running, name) for name in names}, **running.optional},
-        await ready_connectors(running.to_connector),
+        await default_model(running.to_connector),
         prepares_examples=own.examples,
         log_file=own.log_file.absolute() if own.log == "file" else None,
     )

@@ -1,21 +1,19 @@
 """What `make up` prints when Heddle runs."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle_gateway.settings import GatewaySettings
-from heddle_runtime.contract.limits import MAX_PAGE_SIZE
+from heddle_runtime.contract.default_model import DEFAULT_CONNECTOR
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 
 _WIDTH = 88
 _LABEL_WIDTH = 11
 _LIST_SECONDS = 2.0
-_WITHOUT_PROVIDER = ("bypass", "default", "local")
-"""The connectors for debugging, for the model of another connector, and for demonstrations."""
 
 
 def announcement(
@@ -23,7 +21,7 @@ def announcement(
     gateway: GatewaySettings,
     address: str,
     services: Mapping[str, str],
-    connectors: Sequence[str] | None,
+    default_model: str | None,
     *,
     prepares_examples: bool,
     log_file: Path | None,
@@ -35,7 +33,8 @@ def announcement(
         gateway: The settings of the gateway.
         address: Where it listens.
         services: The addresses of the services by name.
-        connectors: The connectors that list models; None if they have not answered yet.
+        default_model: What answers unless an assistant says otherwise, empty if nothing does; None
+            if it is not known yet.
         prepares_examples: Whether the documents of the examples are being ingested.
         log_file: Where the log is; None: on standard error.
     """
@@ -44,7 +43,7 @@ def announcement(
         ("Studio", f"{url}/studio/" if gateway.studio else "off (HEDDLE_GATEWAY_STUDIO)"),
         ("API", f"{url}/v1 (for OpenAI clients)"),
         ("Sign-in", _sign_in(gateway)),
-        ("Models", _models(connectors)),
+        ("Models", _models(default_model)),
         ("gRPC", ", ".join(f"{name} {place}" for name, place in services.items())),
     ]
     if prepares_examples:
@@ -58,15 +57,15 @@ def announcement(
     return "\n".join([*lines, *(line for row in rows for line in _lines(*row)), ""])
 
 
-async def ready_connectors(channel: grpc.aio.Channel) -> Sequence[str] | None:
-    """Return the operator's connectors that list models; None if they do not answer at once."""
+async def default_model(channel: grpc.aio.Channel) -> str | None:
+    """Return the default model of the operator's organisation; None if nothing answers at once."""
     method = connector_pb2_grpc.ConnectorServiceStub(channel).ListModels
-    request = connector_pb2.ListModelsRequest(page_size=MAX_PAGE_SIZE)
+    request = connector_pb2.ListModelsRequest(connector=DEFAULT_CONNECTOR)
     try:
         response = await ServiceCredentials("heddle").call(method, request, _LIST_SECONDS)
     except HeddleError:
         return None
-    return sorted({each.ref.connector for each in response.models})
+    return response.default_model
 
 
 def _sign_in(gateway: GatewaySettings) -> str:
@@ -83,14 +82,14 @@ def _sign_in(gateway: GatewaySettings) -> str:
     return f"{people} Programs need an API key (heddle keys create)."
 
 
-def _models(connectors: Sequence[str] | None) -> str:
-    if connectors is None:
-        return "The providers have not answered yet."
-    if providers := [each for each in connectors if each not in _WITHOUT_PROVIDER]:
-        return f"Connected: {', '.join(providers)}."
+def _models(default_model: str | None) -> str:
+    if default_model is None:
+        return "The connector service has not answered yet."
+    if default_model:
+        return f"{default_model} answers, unless an assistant names another model."
     return (
         "No model is connected: assistants quote what they find in documents. Connect a model in "
-        "the studio."
+        "the studio, and choose it as the default model."
     )
 
 
