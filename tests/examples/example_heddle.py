@@ -13,7 +13,7 @@ from integration.whole import Whole, whole
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-EMBEDDED = "{connector: local, model: smollm2-135m-instruct}"
+DEFAULT = "{connector: default, model: default}"
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ class Example:
 async def example(folder: Path, *files: str) -> AsyncGenerator[Example]:
     """Run Heddle with files of `examples`, for example `assistants/plain.yaml`.
 
-    Settings come from the environment. The provider `openai` answers for the embedded model.
+    Settings come from the environment. The provider `openai` answers for the default model.
     """
     for name in files:
         (folder / name).parent.mkdir(exist_ok=True)
         text = (EXAMPLES / name).read_text()
-        (folder / name).write_text(text.replace(EMBEDDED, "{connector: openai, model: scripted}"))
+        (folder / name).write_text(text.replace(DEFAULT, "{connector: openai, model: scripted}"))
     async with whole(folder, "local") as heddle, browser(heddle.url, timeout=100) as client:
         yield Example(heddle, client)

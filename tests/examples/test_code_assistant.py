@@ -78,10 +78,10 @@ async def editing(folder: Path, turns: Sequence[Sequence[Delta]]) -> AsyncGenera
     """Serve the example assistant, whose model follows a script."""
     (folder / "assistants").mkdir()
     # As the example says: with a model that calls functions well.
-    embedded, own = "local, model: smollm2-135m-instruct", "openai, model: gpt-4o-mini"
+    default, own = "default, model: default", "openai, model: gpt-4o-mini"
     text = EXAMPLE.read_text()
-    assert embedded in text
-    (folder / "assistants" / EXAMPLE.name).write_text(text.replace(embedded, own))
+    assert default in text
+    (folder / "assistants" / EXAMPLE.name).write_text(text.replace(default, own))
     file = folder / "workspaces" / "default" / "developer" / "add.py"
     file.parent.mkdir(parents=True)
     file.write_text(BEFORE)
