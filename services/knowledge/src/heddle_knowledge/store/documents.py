@@ -25,6 +25,7 @@ from heddle_knowledge.store.context import StoreContext
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _PAGE_SIZE = 1_000
+_MAX_REMEMBERED = 10_000
 _NO_SCANS: Mapping[int, str] = MappingProxyType({})
 
 
@@ -42,6 +43,7 @@ class Documents:
         """
         self._context = context
         self._committed = committed
+        self._latest: tuple[tuple[str, int], Sequence[Document]] = ("", 0), ()
         self._shared = ingestion.Shared(Batches(), Commits(committed))
 
     async def ingest(  # noqa: PLR0913 - a document has so many properties
@@ -161,13 +163,23 @@ class Documents:
         async with handle.using():
             return await list_documents(handle.table, after, limit)
 
-    async def all(self, collection: str) -> list[Document]:
-        """Return all documents of a collection, ordered by name."""
+    async def all(self, collection: str) -> Sequence[Document]:
+        """Return all documents of a collection, ordered by name.
+
+        Those of the last collection are remembered until it changes: lists come in pages.
+        """
+        handle = await self._context.open(collection)
+        async with handle.using():
+            version = handle.collection.id, await handle.table.version()
+        if self._latest[0] == version:
+            return self._latest[1]
         documents: list[Document] = []
         while page := await self.listed(
             collection, documents[-1].name if documents else "", _PAGE_SIZE
         ):
             documents += page
+        if len(documents) <= _MAX_REMEMBERED:
+            self._latest = version, documents
         return documents
 
     async def delete(self, collection: str, name: str) -> None:
