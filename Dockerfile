@@ -31,6 +31,22 @@ COPY studio studio
 RUN node "$NPM" run build --prefix studio
 
 
+FROM $PYTHON AS documentation
+RUN pip install --no-cache-dir --disable-pip-version-check uv==0.13.9
+WORKDIR /src
+COPY pyproject.toml uv.lock mkdocs.yml CHANGELOG.md ./
+COPY protos protos
+COPY services services
+COPY gateway gateway
+COPY tools-service tools-service
+COPY migration-service migration-service
+COPY examples examples
+COPY docs docs
+# All members, because the reference names the settings, commands and tools of each.
+RUN --mount=type=cache,target=/root/.cache/uv \
+    uv sync --frozen --no-dev --all-packages --group docs && .venv/bin/python -m docs.reference.build
+
+
 FROM $PYTHON AS builder
 # The version of the Makefile, so that both read uv.lock alike.
 RUN pip install --no-cache-dir --disable-pip-version-check uv==0.13.9
@@ -71,6 +87,7 @@ COPY gateway gateway
 COPY tools-service tools-service
 COPY migration-service migration-service
 COPY --from=studio /src/gateway/src/heddle_gateway/studio gateway/src/heddle_gateway/studio
+COPY --from=documentation /src/gateway/src/heddle_gateway/documentation gateway/src/heddle_gateway/documentation
 # Without the cache: it would take a member whose pyproject.toml is unchanged for unchanged.
 RUN uv sync --frozen --no-dev --no-editable --package "$MEMBER" --package heddle-cli \
     --package heddle-migration-service \

