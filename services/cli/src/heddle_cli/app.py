@@ -55,7 +55,10 @@ def heddle(
         ),
     ] = False,
 ) -> None:
-    """Operate Heddle: fill collections, list tools and models, ask assistants."""
+    """Operate Heddle: fill collections, list tools and models, ask assistants.
+
+    Commands find each service at HEDDLE_<SERVICE>_ADDRESS, by default on this machine.
+    """
 
 
 app.command("up")(up.up)
