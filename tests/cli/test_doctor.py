@@ -82,10 +82,10 @@ def test_versions_that_disagree_are_listed(others: dict[str, str], result: str) 
 
 
 ENVIRONMENT = connector_pb2.Connector(
-    name="openai", set_up=True, settings_source=connector_pb2.SETTINGS_SOURCE_ENVIRONMENT
+    name="openai", settings_source=connector_pb2.SETTINGS_SOURCE_ENVIRONMENT
 )
 ABSENT = connector_pb2.Connector(name="openai")
-OLLAMA = connector_pb2.Connector(name="ollama", set_up=True)
+OLLAMA = connector_pb2.Connector(name="ollama")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ OLLAMA = connector_pb2.Connector(name="ollama", set_up=True)
         (ENVIRONMENT, "", "", [("warning", "models")]),
         (ABSENT, "", "Nothing is set.", [("warning", "models")]),
         (ENVIRONMENT, "", "It refuses.", [("wrong", "provider openai"), ("warning", "models")]),
-        (OLLAMA, "a/b", "Unreachable.", [("warning", "provider ollama"), ("ok", "models")]),
+        (OLLAMA, "a/b", "Unreachable.", [("ok", "models")]),
     ],
 )
 def test_providers_that_do_not_answer_are_named(

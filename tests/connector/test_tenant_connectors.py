@@ -251,8 +251,8 @@ async def test_a_list_of_connectors_tells_where_their_settings_come_from(
         response = await here.stub.ListConnectors(pb.ListConnectorsRequest(), **new_call_options(9))
     sources = {each.name: each.settings_source for each in response.connectors}
     settings = {each.name: list(each.settings) for each in response.connectors}
-    set_up = {each.name for each in response.connectors if each.set_up}
-    assert set_up == {"bypass", "default", "local", "ollama", "openai"}
+    usable = {each.name for each in response.connectors if each.usable}
+    assert usable == {"bypass", "default", "local", "ollama", "openai"}
     assert sources["openai"] == pb.SETTINGS_SOURCE_ENVIRONMENT
     assert sources["ollama"] == pb.SETTINGS_SOURCE_UNSPECIFIED
     assert settings["openai"] == ["api_key", "base_url", "models"]
@@ -272,8 +272,22 @@ async def test_services_learn_which_providers_an_organisation_has_set_up(
             pytest.raises(grpc.aio.AioRpcError) as caught,
         ):
             await here.stub.ListConnectors(request, **new_call_options(9))
-    assert {each.name for each in response.connectors if each.set_up and each.settings} == expected
+    assert {each.name for each in response.connectors if each.usable and each.settings} == expected
     assert isinstance(from_rpc(caught.value), PermissionDeniedError)
+
+
+@pytest.mark.parametrize(
+    ("default", "usable"), [("openai/m", True), ("gone/m", False), ("", False)]
+)
+async def test_a_chosen_default_model_answers_for_providers_that_are_not_set_up(
+    monkeypatch: pytest.MonkeyPatch, default: str, usable: bool
+) -> None:
+    request = pb.ListConnectorsRequest(organization="uni")
+    async with bench(monkeypatch, HEDDLE_IDENTITY_SECRET=SECRET) as here:
+        openai = Settings(api_key=OWN, enabled=True)
+        here.accounts.add("uni", providers={"openai": openai}, default_model=default)
+        response = await ServiceCredentials("gateway").call(here.stub.ListConnectors, request)
+    assert {each.name: each.usable for each in response.connectors}["anthropic"] == usable
 
 
 async def test_settings_that_cannot_be_had_are_not_replaced_by_others(

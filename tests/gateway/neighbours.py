@@ -232,8 +232,8 @@ class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
 
     async def ListConnectors(self, request: Any, context: Any) -> Any:
         connectors = [
-            connector_pb2.Connector(name="bypass", debugging=True, set_up=True),
-            connector_pb2.Connector(name="openai", calls_functions=True, streams=True, set_up=True),
+            connector_pb2.Connector(name="bypass", debugging=True, usable=True),
+            connector_pb2.Connector(name="openai", calls_functions=True, streams=True, usable=True),
         ]
         return connector_pb2.ListConnectorsResponse(connectors=connectors)
 

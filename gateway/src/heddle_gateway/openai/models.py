@@ -101,7 +101,7 @@ async def _load(state: State, organization: str) -> set[str]:
     with state.credentials.as_service():
         method = state.services.connectors.ListConnectors
         connectors = await items(method, request, "connectors", LIST_SECONDS)
-    return {each.name for each in connectors if each.set_up and not each.debugging}
+    return {each.name for each in connectors if each.usable and not each.debugging}
 
 
 def _view(assistant: AssistantSummary | Assistant) -> ModelView:

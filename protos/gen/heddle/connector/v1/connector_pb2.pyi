@@ -153,7 +153,7 @@ class Connector(_message.Message):
     DEBUGGING_FIELD_NUMBER: _builtins.int
     SETTINGS_FIELD_NUMBER: _builtins.int
     SETTINGS_SOURCE_FIELD_NUMBER: _builtins.int
-    SET_UP_FIELD_NUMBER: _builtins.int
+    USABLE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The unique name, `[a-z][a-z0-9_]{0,62}`."""
     description: _builtins.str
@@ -174,9 +174,9 @@ class Connector(_message.Message):
     """Whether it shows prompts and asks no model, for those who look for a mistake."""
     settings_source: Global___SettingsSource.ValueType
     """Where the settings that apply to the caller's organisation come from."""
-    set_up: _builtins.bool
-    """Whether its settings suffice for the organisation, as far as is known without asking the
-    provider.
+    usable: _builtins.bool
+    """Whether assistants of the organisation that name it get answers, as far as is known without
+    asking the provider: its settings suffice, or the chosen default model answers instead.
     """
     @_builtins.property
     def models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -201,11 +201,11 @@ class Connector(_message.Message):
         debugging: _builtins.bool = ...,
         settings: _abc.Iterable[_builtins.str] | None = ...,
         settings_source: Global___SettingsSource.ValueType = ...,
-        set_up: _builtins.bool = ...,
+        usable: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "debugging", b"debugging", "description", b"description", "generates_images", b"generates_images", "models", b"models", "name", b"name", "origin", b"origin", "set_up", b"set_up", "settings", b"settings", "settings_source", b"settings_source", "streams", b"streams"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_functions", b"calls_functions", "debugging", b"debugging", "description", b"description", "generates_images", b"generates_images", "models", b"models", "name", b"name", "origin", b"origin", "settings", b"settings", "settings_source", b"settings_source", "streams", b"streams", "usable", b"usable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -84,15 +84,11 @@ def model_findings(
     connectors: Iterable[Connector], listed: ListModelsResponse
 ) -> Iterator[Finding]:
     """Check that a model is connected and that the providers answer."""
-    known = {each.name: each for each in connectors}
+    configured = {each.name for each in connectors if each.settings_source}
     for each in listed.problems:
-        if (connector := known.get(each.connector)) is None or not connector.set_up:
-            continue
-        if connector.settings_source:
-            result, remedy = "wrong", f"Check its address and its key. {_CONNECT}"
-        else:
-            result, remedy = "warning", "If you want to use it, start its server."
-        yield Finding(f"provider {each.connector}", result, each.message, remedy)
+        if each.connector in configured:
+            remedy = f"Check its address and its key. {_CONNECT}"
+            yield Finding(f"provider {each.connector}", "wrong", each.message, remedy)
     if listed.default_model:
         yield Finding("models", "ok", f"The default model is {listed.default_model}.")
     else:

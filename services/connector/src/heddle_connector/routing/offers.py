@@ -23,8 +23,9 @@ class Offers:
         """Return the connectors that an organisation can use or set up."""
         settings = await self._tenants.settings.of(organization, "")
         providers = self._tenants.providers(settings)
+        replaced = self._has_chosen_model(settings)
         return [
-            self._connector(name, settings, providers.get(name))
+            self._connector(name, settings, providers.get(name), replaced=replaced)
             for name in self._registry.connectors
             if settings.system or name not in self._tenants.undeclared
         ]
@@ -46,7 +47,12 @@ class Offers:
         return {name: self._access(name, settings) for name in names}
 
     def _connector(
-        self, name: str, settings: ResolveSettingsResponse, provider: Provider | None
+        self,
+        name: str,
+        settings: ResolveSettingsResponse,
+        provider: Provider | None,
+        *,
+        replaced: bool,
     ) -> pb.Connector:
         plugin, connector = self._registry.plugins.loaded[name], self._registry.get(name)
         source = pb.SETTINGS_SOURCE_UNSPECIFIED
@@ -58,7 +64,6 @@ class Offers:
             and self._tenants.uses_operator_settings(settings, name)
         ):
             source = pb.SETTINGS_SOURCE_ENVIRONMENT
-        usable = self._access(name, settings).connector
         return pb.Connector(
             name=name,
             description=plugin.description,
@@ -70,8 +75,19 @@ class Offers:
             debugging=not plugin.uses_model and name != DEFAULT_CONNECTOR,
             settings=sorted(plugin.organization_settings.values()),
             settings_source=source,
-            set_up=usable is not None and usable.is_set_up,
+            usable=self._is_set_up(name, settings) or (replaced and name in self._tenants.plugins),
         )
+
+    def _has_chosen_model(self, settings: ResolveSettingsResponse) -> bool:
+        """Return whether an organisation has chosen a default model that can answer."""
+        model = self._tenants.default_model(settings)
+        if model is None or "/".join(model) != settings.default_model:
+            return False
+        return self._is_set_up(model[0], settings)
+
+    def _is_set_up(self, name: str, settings: ResolveSettingsResponse) -> bool:
+        connector = self._access(name, settings).connector
+        return connector is not None and connector.is_set_up
 
     def _access(self, name: str, settings: ResolveSettingsResponse) -> Access:
         """Return how an organisation reaches the models of a connector."""
