@@ -38,7 +38,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield address
 
 
-def consume(address: str, *answered: tuple[str, str]) -> None:
+def consume(*answered: tuple[str, str]) -> None:
     """Record an answer of each assistant and model."""
     counts = pb.Counts(requests=1, prompt_tokens=1000, cached_tokens=400, completion_tokens=100)
     entries = [
@@ -51,12 +51,12 @@ def consume(address: str, *answered: tuple[str, str]) -> None:
         for number, (assistant, model) in enumerate(answered, start=1)
     ]
     request = pb.RecordUsageRequest(recorder="test", entries=entries)
-    with connected(address, UsageServiceStub, RECORDER) as connection:
+    with connected("assistants", UsageServiceStub, RECORDER) as connection:
         connection.stub.RecordUsage(request)
 
 
 def test_usage_is_a_table_with_a_row_for_each_model(service: str, heddle: Run) -> None:
-    consume(service, ("1", "gpt-4o"), ("1", "o1"), ("2", "gpt-4o"))
+    consume(("1", "gpt-4o"), ("1", "o1"), ("2", "gpt-4o"))
 
     code, out, notes = heddle("usage")
 
@@ -83,12 +83,12 @@ def test_nothing_consumed_is_told(heddle: Run) -> None:
 
 
 def test_an_assistant_elsewhere_is_not_shown(service: str, heddle: Run) -> None:
-    consume(service, ("1", "gpt-4o"))
+    consume(("1", "gpt-4o"))
     assert heddle("usage", "--assistant", "1", "--organization", "college")[1] == ""
 
 
 def test_a_count_is_begun_anew(service: str, heddle: Run) -> None:
-    consume(service, ("1", "gpt-4o"), ("2", "gpt-4o"))
+    consume(("1", "gpt-4o"), ("2", "gpt-4o"))
     assert heddle("usage", "--assistant", "1", "--reset") == (0, "1: begun anew\n", "")
     rows = heddle("usage")[1].splitlines()[1:]
     assert [row.split()[0] for row in rows] == ["2"]

@@ -25,7 +25,7 @@ from heddle_knowledge.store.context import StoreContext
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _PAGE_SIZE = 1_000
-_MAX_REMEMBERED = 10_000
+_REMEMBERED = 10_000
 _NO_SCANS: Mapping[int, str] = MappingProxyType({})
 
 
@@ -178,7 +178,7 @@ class Documents:
             collection, documents[-1].name if documents else "", _PAGE_SIZE
         ):
             documents += page
-        if len(documents) <= _MAX_REMEMBERED:
+        if len(documents) <= _REMEMBERED:
             self._latest = version, documents
         return documents
 
