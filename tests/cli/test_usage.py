@@ -55,7 +55,8 @@ def consume(*answered: tuple[str, str]) -> None:
         connection.stub.RecordUsage(request)
 
 
-def test_usage_is_a_table_with_a_row_for_each_model(service: str, heddle: Run) -> None:
+@pytest.mark.usefixtures("service")
+def test_usage_is_a_table_with_a_row_for_each_model(heddle: Run) -> None:
     consume(("1", "gpt-4o"), ("1", "o1"), ("2", "gpt-4o"))
 
     code, out, notes = heddle("usage")
@@ -82,12 +83,14 @@ def test_nothing_consumed_is_told(heddle: Run) -> None:
         assert heddle("usage", *arguments) == (0, "", "Nothing was consumed yet.\n")
 
 
-def test_an_assistant_elsewhere_is_not_shown(service: str, heddle: Run) -> None:
+@pytest.mark.usefixtures("service")
+def test_an_assistant_elsewhere_is_not_shown(heddle: Run) -> None:
     consume(("1", "gpt-4o"))
     assert heddle("usage", "--assistant", "1", "--organization", "college")[1] == ""
 
 
-def test_a_count_is_begun_anew(service: str, heddle: Run) -> None:
+@pytest.mark.usefixtures("service")
+def test_a_count_is_begun_anew(heddle: Run) -> None:
     consume(("1", "gpt-4o"), ("2", "gpt-4o"))
     assert heddle("usage", "--assistant", "1", "--reset") == (0, "1: begun anew\n", "")
     rows = heddle("usage")[1].splitlines()[1:]

@@ -29,9 +29,8 @@ from heddle_connector.generation.traced_texts import TracedTexts, traced_texts
 from heddle_connector.routing.fallback import complete, start_stream
 from heddle_connector.routing.model_catalogue import ModelCatalogue
 from heddle_connector.routing.offers import Offers
-from heddle_connector.routing.provider_errors import no_organization
 from heddle_connector.routing.settings_check import check_provider
-from heddle_connector.routing.tenant_connectors import TenantConnectors
+from heddle_connector.routing.tenant_connectors import TenantConnectors, no_organization
 from heddle_connector.sdk import Model
 
 _KINDS = {
@@ -100,12 +99,12 @@ class ConnectorServicer(pb_grpc.ConnectorServiceServicer):
             for each in lists
             if each.problem
         ]
-        default = await self.tenants.default_of(home(caller().identity))
+        settings = await self.tenants.settings.of(home(caller().identity), "")
         return pb.ListModelsResponse(
             models=models,
             next_page_token=next_page_token,
             problems=problems,
-            default_model="/".join(default or ()),
+            default_model="/".join(self.tenants.default_model(settings) or ()),
         )
 
     async def CheckProvider(

@@ -8,8 +8,11 @@ from heddle_runtime.contract.default_model import DEFAULT_CONNECTOR
 from heddle_runtime.errors import UnavailableError
 
 from heddle_connector.routing.model_catalogue import Access
-from heddle_connector.routing.provider_errors import not_available, not_set_up
-from heddle_connector.routing.tenant_connectors import TenantConnectors
+from heddle_connector.routing.tenant_connectors import (
+    TenantConnectors,
+    not_available,
+    not_set_up,
+)
 
 
 class Offers:
@@ -31,11 +34,7 @@ class Offers:
         ]
 
     async def accessible(self, organization: str, connector: str) -> Mapping[str, Access]:
-        """Return by name which connectors an organisation may use.
-
-        Args:
-            organization: The slug of an organisation.
-            connector: The only connector to return. If empty, all are returned.
+        """Return by name which connectors an organisation may use; with `connector`, only that.
 
         Raises:
             NotFoundError: No connector has that name.

@@ -63,11 +63,10 @@ class ProviderCheck:
             accessible = await self._offers.accessible(DEFAULT_ORGANIZATION, "")
         except HeddleError:
             return {}
-        connectors = {name: accessible[name].connector for name in known}
         return {
-            name: each
-            for name, each in connectors.items()
-            if each is not None and each is not known[name]
+            name: own
+            for name, each in known.items()
+            if (own := accessible[name].connector) is not None and own is not each
         }
 
 

@@ -8,6 +8,7 @@ import structlog
 from heddle.account.v1.account_pb2 import Provider, ResolveSettingsResponse
 from heddle.connector.v1 import connector_pb2 as pb
 from heddle_runtime.contract.default_model import DEFAULT_CONNECTOR
+from heddle_runtime.errors import NotFoundError, NotSetUpError, UnavailableError
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.callers import home
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
@@ -15,7 +16,6 @@ from heddle_runtime.rpc.organization_settings import OrganizationSettings
 from heddle_connector.generation.call import Call
 from heddle_connector.http import HttpClient
 from heddle_connector.routing.model_selection import allows, select_model
-from heddle_connector.routing.provider_errors import no_organization, not_available, not_set_up
 from heddle_connector.routing.registry import Registry
 from heddle_connector.routing.settings_check import Candidate, requested_provider
 from heddle_connector.sdk import Connector
@@ -126,10 +126,6 @@ class TenantConnectors:
             return None
         return name, model, self.create(name, provider, settings)
 
-    async def default_of(self, organization: str) -> tuple[str, str] | None:
-        """Return the model of `default_model` for an organisation."""
-        return self.default_model(await self.settings.of(organization, ""))
-
     def default_model(self, settings: ResolveSettingsResponse) -> tuple[str, str] | None:
         """Return the model that answers for an organisation's default model.
 
@@ -225,3 +221,28 @@ class TenantConnectors:
                 self._connectors.popitem(last=False)
         self._connectors.move_to_end(key)
         return connector
+
+
+def no_organization(slug: str) -> NotFoundError:
+    """Return the error about an organisation that is missing, or must seem so."""
+    return NotFoundError(f"No organisation is named {slug[:200]!r}.", organization=slug[:200])
+
+
+def not_set_up(connector: str) -> UnavailableError:
+    """Return the error about a provider that an organisation has not set up."""
+    return UnavailableError(
+        f"Your organisation has not set up the provider {connector!r}. Ask its administrator.",
+        diagnosis=f"Set providers.{connector} in the organisation's settings, or share the "
+        "operator's providers with HEDDLE_CONNECTOR_SHARE_PROVIDERS.",
+    )
+
+
+def not_available(connector: str) -> NotSetUpError:
+    """Return the error about a connector that only the operator's organisation can use."""
+    return NotSetUpError(
+        f"The connector {connector!r} is not available to organisations. Choose a model of another "
+        "connector, or ask the operator.",
+        connector=connector,
+        diagnosis="The connector does not declare which settings an organisation supplies. Its "
+        "author marks them with FromOrganization, or declares it for_all_organizations.",
+    )
