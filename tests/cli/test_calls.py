@@ -48,8 +48,8 @@ def test_a_service_that_is_not_there_is_named_by_its_address(
 
 def test_an_empty_address_is_told(heddle: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDDLE_CONNECTOR_ADDRESS", " ")
-    told = "heddle: The address of the service is empty. Write it as HOST:PORT.\n"
-    assert heddle("models") == (1, "", told)
+    message = "heddle: The address of the service is empty. Write it as HOST:PORT.\n"
+    assert heddle("models") == (1, "", message)
 
 
 @pytest.mark.usefixtures("services")
@@ -112,7 +112,7 @@ def test_an_argument_that_is_not_utf_8_is_told_without_it(
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
 
     told = "heddle: An argument or a setting is not UTF-8. Write it so.\n"
-    assert heddle(*arguments) == (1, "", told)
+    assert heddle(*arguments) == (1, "", message)
 
 
 def test_the_module_runs_like_the_command() -> None:

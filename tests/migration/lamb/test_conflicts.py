@@ -73,9 +73,9 @@ async def test_the_default_organisation_takes_settings_only_while_it_has_none(
 
     for dry_run in (True, False):
         await run(lamb, database, dry_run=dry_run)
-        found = await rows(database, organizations)
-        assert (expected in found[0]["config"]) == (not dry_run or expected in ours)
-        assert list(found) == [0]
+        stored = await rows(database, organizations)
+        assert (expected in stored[0]["config"]) == (not dry_run or expected in ours)
+        assert list(stored) == [0]
 
 
 async def test_a_new_id_is_not_that_of_another_imported_organisation(
