@@ -111,7 +111,7 @@ def test_an_argument_that_is_not_utf_8_is_told_without_it(
 ) -> None:
     monkeypatch.setenv("HEDDLE_IDENTITY_SECRET", SECRET)
 
-    told = "heddle: An argument or a setting is not UTF-8. Write it so.\n"
+    message = "heddle: An argument or a setting is not UTF-8. Write it so.\n"
     assert heddle(*arguments) == (1, "", message)
 
 

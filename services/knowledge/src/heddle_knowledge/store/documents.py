@@ -164,20 +164,17 @@ class Documents:
             return await list_documents(handle.table, after, limit)
 
     async def all(self, collection: str) -> Sequence[Document]:
-        """Return all documents of a collection, ordered by name.
-
-        Those of the last collection are remembered until it changes: lists come in pages.
-        """
+        """Return all documents of a collection by name; the last ones are remembered."""
         handle = await self._context.open(collection)
         async with handle.using():
             version = handle.collection.id, await handle.table.version()
-        if self._latest[0] == version:
-            return self._latest[1]
-        documents: list[Document] = []
-        while page := await self.listed(
-            collection, documents[-1].name if documents else "", _PAGE_SIZE
-        ):
-            documents += page
+            if self._latest[0] == version:
+                return self._latest[1]
+            documents: list[Document] = []
+            while page := await list_documents(
+                handle.table, documents[-1].name if documents else "", _PAGE_SIZE
+            ):
+                documents += page
         if len(documents) <= _REMEMBERED:
             self._latest = version, documents
         return documents
