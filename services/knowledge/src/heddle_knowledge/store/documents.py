@@ -25,7 +25,6 @@ from heddle_knowledge.store.context import StoreContext
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _PAGE_SIZE = 1_000
-_REMEMBERED = 10_000
 _NO_SCANS: Mapping[int, str] = MappingProxyType({})
 
 
@@ -175,7 +174,7 @@ class Documents:
                 handle.table, documents[-1].name if documents else "", _PAGE_SIZE
             ):
                 documents += page
-        if len(documents) <= _REMEMBERED:
+        if len(documents) <= 10 * _PAGE_SIZE:
             self._latest = version, documents
         return documents
 

@@ -81,13 +81,9 @@ def _as_file(collection: Collection, document: Document) -> Attachment:
 
 def counts(files: Sequence[Attachment]) -> pb.AttachedFileCounts:
     """Count files by state."""
-    count = Counter(each.state for each in files)
+    count = Counter[str](each.state for each in files)
     return pb.AttachedFileCounts(
-        in_progress=count["in_progress"],
-        completed=count["completed"],
-        failed=count["failed"],
-        cancelled=count["cancelled"],
-        bytes=sum(each.size for each in files),
+        **{state: count[state] for state in _STATES}, bytes=sum(each.size for each in files)
     )
 
 
