@@ -1,8 +1,7 @@
 """`make demo`: ingests a manual, asks an assistant with three tools a question, prints the stream.
 
-The demonstration uses the public interfaces: `heddle ingest` for the documents and the gateway's
-HTTP interface for the question. Its data stays in the default folders under `.heddle`, where
-`make up` finds it.
+The question goes to the gateway's HTTP interface. The data stays in the default folders under
+`.heddle`, where `make up` finds it.
 """
 
 import json
@@ -24,7 +23,7 @@ from heddle_tools_service.app import ToolsSettings
 from rich.console import Console
 
 from heddle_devstack import StackSettings, stack
-from heddle_devstack.examples import ingest_manual, manual_folder
+from heddle_devstack.examples import COLLECTION, ingest_manual, manual_folder
 from heddle_devstack.settings import DevstackSettings
 
 QUESTION = "What are the three phases of a changeset?"
@@ -53,8 +52,9 @@ async def main() -> int:
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         console.print(f"[bold]1. Ingest the manual of Mercurial[/] ({manual.name})")
-        if code := await ingest_manual(settings.tools, running.knowledge, quiet=False):
-            return code
+        console.print("The first time takes about a minute.")
+        pages = await ingest_manual(settings.tools, running.knowledge)
+        console.print(f"{COLLECTION}: {pages} documents")
         console.print(f"\n[bold]2. Ask an assistant with three tools[/]\n{QUESTION}\n")
         return await print_answer(address)
 
