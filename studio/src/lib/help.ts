@@ -8,6 +8,7 @@ const PAGES: Readonly<Record<string, string>> = {
   "assistants/[id]/questions": "studio",
   "assistants/[id]/sharing": "sharing",
   "assistants/[id]/versions": "versions",
+  gallery: "examples/index",
   knowledge: "guides/documents",
   "knowledge/[id]": "guides/documents",
   "knowledge/[id]/[file]": "guides/documents",

@@ -9,6 +9,9 @@ export type Stored = paths["/assistants"]["post"]["responses"]["201"]["content"]
 type Members = Omit<paths["/assistants"]["post"]["requestBody"]["content"]["application/json"], "name">;
 type Binding = components["schemas"]["ToolBindingBody"];
 
+/** The metadata of the collection that has the documents of one assistant: its identifier. */
+export const MARK = "studio_assistant";
+
 /** The tool that searches collections before the model answers. */
 export const SEARCH = "simple_rag";
 const MAX_NAMES = 50;

@@ -76,9 +76,10 @@ async def test_a_list_has_both_numbers_first(beside: Service) -> None:
         "tools: [{type: clock, config: {by_number: {1: x}}}]",
         "tools: [{type: clock, config: {since: 2024-01-01}}]",
         "tools: [{type: clock, config: &all {again: *all}}]",
+        "example: sometimes",
         "title: " + "[" * 3000,
     ],
-    ids=["endless", "number as a name", "date", "itself", "deep"],
+    ids=["endless", "number as a name", "date", "itself", "example", "deep"],
 )
 async def test_what_is_wrong_in_a_file_is_reported_and_left_out(tmp_path: Path, more: str) -> None:
     write(tmp_path, "good")

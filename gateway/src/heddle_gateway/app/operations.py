@@ -19,6 +19,7 @@ from heddle_gateway import studio_pages
 from heddle_gateway.admin import (
     assistants,
     connectors,
+    copies,
     health,
     people,
     tool_runs,
@@ -48,7 +49,7 @@ from heddle_gateway.routing.transcoded import operations as transcoded_operation
 
 _MODULES = (
     *(completions, images, served_images, models),
-    *(assistants, trials),
+    *(assistants, copies, trials),
     *(people, connectors, tools, tool_runs, files),
     *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(vector_store_documents, endpoint, health, studio_pages),

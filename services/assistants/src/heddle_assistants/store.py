@@ -20,6 +20,8 @@ class StoredAssistant:
     published: bool
     warnings: list[Violation] = field(default_factory=list)
     """The faults of a file; a background check adds some later."""
+    example: bool = False
+    """Whether those who may use it may read and copy it."""
     shares: Shares = NOBODY
     """The users with whom it is shared, besides being published."""
 

@@ -9,6 +9,7 @@ from google.protobuf import json_format
 from heddle.assistant.v1 import assistant_pb2 as pb
 
 from heddle_conversion.assistant_json import (
+    EXAMPLE_MEMBER,
     PUBLISHED_MEMBER,
     FieldError,
     Path,
@@ -47,6 +48,8 @@ class AssistantFile:
 
     assistant: pb.Assistant
     published: bool
+    example: bool
+    """Whether those who may use it may read and copy it."""
     root: Any
     """The root of the file's YAML nodes."""
     faults: tuple[FileFault, ...]
@@ -72,6 +75,7 @@ def read_file(data: bytes) -> AssistantFile:
     try:
         root = yaml.compose(data, yaml.SafeLoader)
         document = yaml.safe_load(data)  # JSON is YAML
+        example = document.pop(EXAMPLE_MEMBER, False) if isinstance(document, dict) else False
         assistant, errors = read_fields(document)
     except _ODD as error:
         problem = f"a tool's settings are none that JSON can hold: {error}"
@@ -81,10 +85,11 @@ def read_file(data: bytes) -> AssistantFile:
     if not isinstance(document, dict):
         raise AssistantFileError(str(errors[0]))
     published = document.get(PUBLISHED_MEMBER, True)
-    if not isinstance(published, bool):
-        errors.append(FieldError((PUBLISHED_MEMBER,), "must be true or false"))
+    for name, value in ((PUBLISHED_MEMBER, published), (EXAMPLE_MEMBER, example)):
+        if not isinstance(value, bool):
+            errors.append(FieldError((name,), "must be true or false"))
     faults = tuple(FileFault(_line(root, e.path), path_text(e.path), e.problem) for e in errors)
-    return AssistantFile(assistant, published is True, root, faults)
+    return AssistantFile(assistant, published is True, example is True, root, faults)
 
 
 def _line(node: Any, path: Path) -> int:  # noqa: ANN401 - a YAML node

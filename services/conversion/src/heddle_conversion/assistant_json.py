@@ -35,6 +35,8 @@ from heddle_conversion.json_text import checked
 FORMAT_VERSION = 2
 VERSION_MEMBER = "_format_version"
 PUBLISHED_MEMBER = "published"
+EXAMPLE_MEMBER = "example"
+"""Only of files."""
 WARNINGS_MEMBER = "warnings"
 MALFORMED_MEMBER = "malformed_metadata"
 READ_ONLY_MEMBER = "read_only"

@@ -3,6 +3,7 @@
 export type Part = "assistants" | "knowledge" | "models" | "operations" | "rubrics";
 const PARTS: Readonly<Record<string, readonly Part[]>> = {
   assistants: ["assistants", "models"],
+  gallery: ["assistants", "models"],
   knowledge: ["knowledge", "models"],
   rubrics: ["rubrics"],
   start: ["assistants", "knowledge", "models"],

@@ -161,6 +161,10 @@ class _SelectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Selection.V
     """Those of others that are shared with the caller by name, for use or for editing."""
     SELECTION_ALL: _Selection.ValueType  # 5
     """All that the caller may use or change."""
+    SELECTION_EXAMPLES: _Selection.ValueType  # 6
+    """The examples that the caller may use, and so read and copy: published assistants of files with
+    `example: true`.
+    """
 
 class Selection(_Selection, metaclass=_SelectionEnumTypeWrapper):
     """Which assistants a list shows."""
@@ -177,6 +181,10 @@ SELECTION_SHARED: Selection.ValueType  # 4
 """Those of others that are shared with the caller by name, for use or for editing."""
 SELECTION_ALL: Selection.ValueType  # 5
 """All that the caller may use or change."""
+SELECTION_EXAMPLES: Selection.ValueType  # 6
+"""The examples that the caller may use, and so read and copy: published assistants of files with
+`example: true`.
+"""
 Global___Selection: _TypeAlias = Selection  # noqa: Y015
 
 @_typing.final

@@ -33,7 +33,8 @@ class AssistantServiceStub:
     members of the organisation may use a published one, or one that is shared with them, and see what
     a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
     `admin` may do everything.
-    Assistants from files belong to the operator: all members may use the published ones.
+    Assistants from files belong to the operator: all members may use the published ones, and read
+    those that are examples.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
@@ -99,7 +100,8 @@ class AssistantServiceServicer:
     members of the organisation may use a published one, or one that is shared with them, and see what
     a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
     `admin` may do everything.
-    Assistants from files belong to the operator: all members may use the published ones.
+    Assistants from files belong to the operator: all members may use the published ones, and read
+    those that are examples.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
@@ -251,7 +253,8 @@ class AssistantService:
     members of the organisation may use a published one, or one that is shared with them, and see what
     a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
     `admin` may do everything.
-    Assistants from files belong to the operator: all members may use the published ones.
+    Assistants from files belong to the operator: all members may use the published ones, and read
+    those that are examples.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """

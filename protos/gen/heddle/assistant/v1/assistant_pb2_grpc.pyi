@@ -34,7 +34,8 @@ class AssistantServiceStub:
     members of the organisation may use a published one, or one that is shared with them, and see what
     a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
     `admin` may do everything.
-    Assistants from files belong to the operator: all members may use the published ones.
+    Assistants from files belong to the operator: all members may use the published ones, and read
+    those that are examples.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
@@ -98,7 +99,8 @@ class AssistantServiceAsyncStub(AssistantServiceStub):
     members of the organisation may use a published one, or one that is shared with them, and see what
     a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
     `admin` may do everything.
-    Assistants from files belong to the operator: all members may use the published ones.
+    Assistants from files belong to the operator: all members may use the published ones, and read
+    those that are examples.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """
@@ -158,7 +160,8 @@ class AssistantServiceServicer(metaclass=_abc_1.ABCMeta):
     members of the organisation may use a published one, or one that is shared with them, and see what
     a list shows of it: not its prompts, its model, its tools or its quota. Callers with the scope
     `admin` may do everything.
-    Assistants from files belong to the operator: all members may use the published ones.
+    Assistants from files belong to the operator: all members may use the published ones, and read
+    those that are examples.
 
     Metadata and errors of calls: `heddle.call.v1.CallMetadata`.
     """

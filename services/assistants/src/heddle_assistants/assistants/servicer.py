@@ -35,6 +35,7 @@ from heddle_assistants.repository.deleting import Deletions, delete
 from heddle_assistants.repository.migrating import Stored
 from heddle_assistants.repository.reader import Reader, contract
 from heddle_assistants.repository.writer import Columns, Writer
+from heddle_assistants.store import StoredAssistant
 from heddle_assistants.usage.reports import Budgets
 from heddle_assistants.validation import Findings, Validation, messages
 
@@ -85,12 +86,12 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         response = pb.GetAssistantResponse(
             etag=stored.etag,
             published=stored.published,
-            readable=may_see(user, stored),
+            readable=_may_see(user, stored),
             read_only=await self._catalog.in_folder(stored.assistant.id) is stored,
         )
         if request.HasField("user"):
             response.organization_output_hosts = await self._hosts_of(stored.organization)
-        if may_see(identity, stored):
+        if _may_see(identity, stored):
             response.assistant.CopyFrom(stored.assistant)
             response.warnings.extend(messages(stored.warnings))
             if (quota := await self._budgets.of(stored.assistant)) is not None:
@@ -239,6 +240,11 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         field = "assistant.model.connector"
         findings.warnings += deprecated_connector(assistant.model.connector, field)
         return document, findings
+
+
+def _may_see(identity: Identity, stored: StoredAssistant) -> bool:
+    """Return whether a caller may read an assistant that it may use."""
+    return stored.example or may_see(identity, stored)
 
 
 def _columns(assistant: pb.Assistant) -> dict[str, Any]:

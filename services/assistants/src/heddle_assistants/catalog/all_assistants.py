@@ -14,7 +14,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import owns
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, false
 
 from heddle_assistants.access import ASSISTANTS, may_edit, may_use
 from heddle_assistants.catalog.folder import Contents, FolderAssistants
@@ -34,6 +34,7 @@ _ROWS: Mapping[int, Callable[[Identity], ColumnElement[bool]]] = {
     pb.SELECTION_MANAGED: ASSISTANTS.editable,
     pb.SELECTION_SHARED: ASSISTANTS.shared,
     pb.SELECTION_ALL: ASSISTANTS.readable,
+    pb.SELECTION_EXAMPLES: lambda _: false(),
 }
 _ID = re.compile(r"file-[0-9a-f]{32}")
 
@@ -193,6 +194,8 @@ def _of_folder(
     if selection in (pb.SELECTION_MANAGED, pb.SELECTION_SHARED):
         return  # no caller changes these, and they are shared with nobody
     for stored in contents.by_id.values():
+        if selection == pb.SELECTION_EXAMPLES and not stored.example:
+            continue
         own = selection in (pb.SELECTION_OWN, pb.SELECTION_ALL) and owns(identity, stored)
         offered = selection != pb.SELECTION_OWN and stored.published and may_use(identity, stored)
         if own or offered:

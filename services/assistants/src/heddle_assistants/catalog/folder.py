@@ -121,7 +121,7 @@ def _parse(path: Path) -> CheckedFile:
     published = file.published and not any(fault.field in _ACCESS for fault in faults)
     etag = hashlib.sha256(data).hexdigest()[:32]
     warnings = list(map(warning_of, faults))
-    stored = StoredAssistant(with_defaults(assistant), etag, published, warnings)
+    stored = StoredAssistant(with_defaults(assistant), etag, published, warnings, file.example)
     return CheckedFile(path, file, stored)
 
 
