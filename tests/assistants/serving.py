@@ -10,7 +10,13 @@ import grpc
 from assistants.both_services import both_services
 from heddle.account.v1 import account_pb2_grpc
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle.assistant.v1 import assistant_pb2_grpc, jobs_pb2, rows_pb2_grpc
+from heddle.assistant.v1 import (
+    assistant_pb2_grpc,
+    jobs_pb2,
+    prompts_pb2,
+    prompts_pb2_grpc,
+    rows_pb2_grpc,
+)
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, record_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
@@ -146,6 +152,28 @@ class Caller:
         """Replace a rubric."""
         request = rubric_pb2.UpdateRubricRequest(rubric=rubric, etag=etag)
         return await self.ask(self.rubrics.UpdateRubric, request)
+
+    @property
+    def prompts(self) -> "prompts_pb2_grpc.PromptServiceAsyncStub":
+        return prompts_pb2_grpc.PromptServiceStub(self.connection)
+
+    async def create_prompt(self, **members: Any) -> prompts_pb2.CreatePromptResponse:
+        """Make a prompt."""
+        request = prompts_pb2.CreatePromptRequest(prompt=prompts_pb2.Prompt(**members))
+        return await self.ask(self.prompts.CreatePrompt, request)
+
+    async def update_prompt(
+        self, prompt: prompts_pb2.Prompt, etag: str = ""
+    ) -> prompts_pb2.UpdatePromptResponse:
+        """Replace a prompt."""
+        request = prompts_pb2.UpdatePromptRequest(prompt=prompt, etag=etag)
+        return await self.ask(self.prompts.UpdatePrompt, request)
+
+    async def listed_prompts(self, **members: Any) -> list[str]:
+        """Return the ids of prompts."""
+        request = prompts_pb2.ListPromptsRequest(**members)
+        answer = await self.ask(self.prompts.ListPrompts, request)
+        return [each.id for each in answer.prompts]
 
     async def delete_rubric(self, identifier: str, etag: str = "") -> None:
         """Delete a rubric."""

@@ -9,6 +9,7 @@ from heddle_assistants.database.schema import (
     knowledge_stores,
     organizations,
     originals,
+    prompts,
     rubrics,
     usage,
     users,
@@ -88,6 +89,21 @@ async def keep_rubric(
     }
     async with database.writing() as connection:
         await connection.execute(insert(rubrics).values(values | columns))
+    return identifier
+
+
+async def keep_prompt(database: Database, identifier: str, **columns: object) -> str:
+    """Keep a prompt of Ada's, and return its id."""
+    values: dict[str, object] = {
+        "organization_id": await keep_organization(database, "uni"),
+        "prompt_id": identifier,
+        "owner_email": "ada@uni.example",
+        "title": "Tutor",
+        "created_at": 1_700_000_000,
+        "updated_at": 1_700_000_000,
+    }
+    async with database.writing() as connection:
+        await connection.execute(insert(prompts).values(values | columns))
     return identifier
 
 
@@ -186,9 +202,6 @@ async def everything(database: Database) -> list[Row[Any]]:
     async with database.reading() as connection:
         rows = (await connection.execute(select(assistants).order_by(assistants.c.id))).all()
         beside = select(originals).order_by(originals.c.assistant_id)
-        others = select(rubrics).order_by(rubrics.c.id)
-        return [
-            *rows,
-            *(await connection.execute(beside)).all(),
-            *(await connection.execute(others)).all(),
-        ]
+        others = [select(each).order_by(each.c.id) for each in (rubrics, prompts)]
+        queries = (beside, *others)
+        return [*rows, *[row for each in queries for row in await connection.execute(each)]]

@@ -17,6 +17,8 @@ from heddle.assistant.v1 import (
     following_pb2_grpc,
     jobs_pb2,
     jobs_pb2_grpc,
+    prompts_pb2,
+    prompts_pb2_grpc,
     questions_pb2,
     questions_pb2_grpc,
     sharing_pb2,
@@ -74,6 +76,7 @@ _CONTRACTS: dict[str, tuple[Any, ...]] = {
         assistant_pb2,
         following_pb2,
         jobs_pb2,
+        prompts_pb2,
         questions_pb2,
         sharing_pb2,
         versions_pb2,
@@ -127,6 +130,7 @@ class ServiceClients:
         self.files = files_pb2_grpc.FileServiceStub(knowledge)
         self.connectors = connector_pb2_grpc.ConnectorServiceStub(connector)
         self.assistants = assistant_pb2_grpc.AssistantServiceStub(assistants)
+        self.prompts = prompts_pb2_grpc.PromptServiceStub(assistants)
         self.questions = questions_pb2_grpc.QuestionServiceStub(assistants)
         self.sharing = sharing_pb2_grpc.SharingServiceStub(assistants)
         self.versions = versions_pb2_grpc.VersionServiceStub(assistants)

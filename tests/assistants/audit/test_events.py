@@ -202,10 +202,15 @@ async def test_rubrics_and_usage_are_in_the_log(service: Service, database: Data
     number = await keep(database)
     await keep_usage(database, number)
     await service.as_(CHAIR).reset(number)
+    prompt = (await ada.create_prompt(title="Tutor", system_prompt="Be kind.")).prompt
+    prompt.public = True
+    await ada.update_prompt(prompt)
     log = await events(service)
     actions = ["rubric.create", "rubric.update", "rubric.delete", "usage.reset"]
-    assert [each.action for each in log] == actions
-    assert changed(log[1])["public"] == ("false", "true")
+    assert [each.action for each in log] == [*actions, "prompt.create", "prompt.update"]
+    for update in (log[1], log[5]):
+        assert changed(update)["public"] == ("false", "true")
+    assert "Be kind" not in "".join(map(str, log))
     assert EXAMPLE["criteria"][0]["name"] not in "".join(map(str, log))
 
 

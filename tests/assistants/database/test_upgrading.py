@@ -22,18 +22,19 @@ from runtime.examples import mostly_on
 from sqlalchemy import Connection, inspect, text
 
 NOW = upgrading.newest_revision(SCHEMA)
-LATER = """
+NEXT = f"{int(NOW) + 1:04}"
+LATER = f"""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
-oldest_compatible = "0001"
+revision = "{NEXT}"
+down_revision = "{NOW}"
+oldest_compatible = "{NOW}"
 
 
 def upgrade():
     op.add_column("organizations", sa.Column("colour", sa.Text, server_default="red"))
-{downgrade}"""
+"""
 DOWNGRADE = """
 
 def downgrade():
@@ -79,8 +80,7 @@ def later(tmp_path: Path) -> Callable[[str], Schema]:
     revisions = Path(shutil.copytree(SCHEMA.revisions, tmp_path / "revisions"))
 
     def add(downgrade_function: str = "") -> Schema:
-        text_of_revision = LATER.format(downgrade=downgrade_function)
-        (revisions / "r0002_later.py").write_text(text_of_revision)
+        (revisions / f"r{NEXT}_later.py").write_text(LATER + downgrade_function)
         return replace(SCHEMA, revisions=revisions)
 
     return add
@@ -95,7 +95,14 @@ async def test_a_later_revision_changes_the_tables_of_an_earlier_release(
     async with database.reading() as connection:
         query = text("SELECT slug, colour FROM organizations")
         assert (await connection.execute(query)).one() == ("uni", "red")
-        assert await connection.scalar(text("SELECT version_num FROM alembic_version")) == "0002"
+        assert await connection.scalar(text("SELECT version_num FROM alembic_version")) == NEXT
+
+
+@pytest.mark.parametrize("number", range(1, int(NOW)))
+async def test_earlier_tables_become_those_of_the_schema(database: Database, number: int) -> None:
+    await downgrade(database, SCHEMA, f"{number:04}")
+    await upgrade(database, SCHEMA)
+    await test_the_tables_are_those_of_the_schema(database)
 
 
 async def test_a_database_of_a_newer_heddle_is_refused(database: Database) -> None:
@@ -142,12 +149,12 @@ async def test_a_revision_that_would_lose_data_is_not_taken_back(
 ) -> None:
     schema = later("")
     await upgrade(database, schema)
-    message = "Revision '0002' .*restore the backup from before the upgrade"
+    message = f"Revision '{NEXT}' .*restore the backup from before the upgrade"
     with pytest.raises(UnusableDatabaseError, match=message):
         await downgrade(database, schema, NOW)
-    assert await current_revision(database) == "0002"
-    with pytest.raises(UnusableDatabaseError, match="no earlier revision '0003'"):
-        await downgrade(database, schema, "0003")
+    assert await current_revision(database) == NEXT
+    with pytest.raises(UnusableDatabaseError, match="no earlier revision '9000'"):
+        await downgrade(database, schema, "9000")
 
 
 def test_a_revision_says_which_version_works_with_it_and_only_adds() -> None:

@@ -4,9 +4,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 from assistants.serving import ADA, MODEL, Caller, serving
-from assistants.stored import RUBRIC, everything, keep, keep_collection, keep_rubric, keep_usage
+from assistants.stored import (
+    RUBRIC,
+    everything,
+    keep,
+    keep_collection,
+    keep_prompt,
+    keep_rubric,
+    keep_usage,
+)
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.assistant.v1 import prompts_pb2
 from heddle.migration.v1 import migration_pb2, record_pb2
 from heddle.rubric.v1 import rubric_pb2
 from heddle.usage.v1 import usage_pb2
@@ -88,6 +97,20 @@ CHANGE_RUBRIC: dict[str, Call] = {
     ),
     "DeleteRubric": lambda caller, number: caller.delete_rubric(number),
 }
+READ_PROMPT: dict[str, Call] = {
+    "GetPrompt": lambda caller, number: caller.ask(
+        caller.prompts.GetPrompt, prompts_pb2.GetPromptRequest(id=number)
+    ),
+}
+CHANGE_PROMPT: dict[str, Call] = {
+    "UpdatePrompt": lambda caller, number: caller.ask(
+        caller.prompts.UpdatePrompt,
+        prompts_pb2.UpdatePromptRequest(prompt=prompts_pb2.Prompt(id=number, title="New")),
+    ),
+    "DeletePrompt": lambda caller, number: caller.ask(
+        caller.prompts.DeletePrompt, prompts_pb2.DeletePromptRequest(id=number)
+    ),
+}
 SERVE: dict[str, Call] = {
     "GetRubric on behalf of the owner": lambda caller, number: caller.rubric(
         number, rubric_pb2.AssistantOwner(owner=ADA.subject, organization="uni")
@@ -117,7 +140,8 @@ async def somebody(
 
 def needs_creator(who: str, name: str) -> bool:
     """Return whether a caller lacks the role for a call, whatever it names."""
-    return who in CREATE_NOTHING and name in CHANGE | CHANGE_RUBRIC and name != "GetUsage"
+    needs = CHANGE | CHANGE_RUBRIC | READ_PROMPT | CHANGE_PROMPT
+    return who in CREATE_NOTHING and name in needs and name != "GetUsage"
 
 
 async def refusal(call: Awaitable[object]) -> tuple[str, str]:
@@ -164,17 +188,23 @@ async def test_everybody_gets_what_the_rules_say(
 
 
 @pytest.mark.parametrize("somebody", CALLERS, indirect=True)
-async def test_rubrics_are_for_whom_the_rules_say(
-    somebody: tuple[str, Caller], database: Database
+@pytest.mark.parametrize("kind", ["rubric", "prompt"])
+async def test_rubrics_and_prompts_are_for_whom_the_rules_say(
+    somebody: tuple[str, Caller], database: Database, kind: str
 ) -> None:
     who, caller = somebody
     made = 100
+    read = READ_RUBRIC if kind == "rubric" else READ_PROMPT
+    change = CHANGE_RUBRIC if kind == "rubric" else CHANGE_PROMPT
+    store = keep_rubric if kind == "rubric" else keep_prompt
     for public in (False, True):
         readers = MAY_READ_PUBLIC if public else MAY_CHANGE
-        for calls, allowed in ((READ_RUBRIC, readers), (CHANGE_RUBRIC, MAY_CHANGE)):
+        if kind == "prompt":
+            readers = readers - CREATE_NOTHING
+        for calls, allowed in ((read, readers), (change, MAY_CHANGE)):
             for name, call in calls.items():
                 made += 1
-                number = await keep_rubric(database, str(made), is_public=public)
+                number = await store(database, str(made), is_public=public)
                 before = await everything(database)
                 reason, message = await refusal(call(caller, number))
                 if who in allowed:
@@ -230,16 +260,32 @@ async def test_lists_show_what_the_rules_say(
         ["hidden", "shown"] if who == "owner" else []
     )
     assert [each.name for each in (await caller.all_used()).assistants] == managed
+    await keep_prompt(database, "hidden")
+    await keep_prompt(database, "shown", is_public=True)
+    if who in CREATE_NOTHING:
+        reason, _ = await refusal(caller.listed_prompts())
+        assert reason == "PERMISSION_DENIED"
+        return
+    assert await caller.listed_prompts() == (
+        ["hidden", "shown"] if who in MAY_CHANGE else everybodys
+    )
+    assert await caller.listed_prompts(selection="PROMPT_SELECTION_OWN") == (
+        ["hidden", "shown"] if who == "owner" else []
+    )
 
 
 def test_every_call_that_takes_an_id_is_in_the_table() -> None:
-    tables = (USE, CHANGE, RESET, RECORD, ADMINISTER, READ_RUBRIC, CHANGE_RUBRIC, SERVE)
+    tables = (
+        *(USE, CHANGE, RESET, RECORD, ADMINISTER, SERVE),
+        *(READ_RUBRIC, CHANGE_RUBRIC, READ_PROMPT, CHANGE_PROMPT),
+    )
     tried = {name.split()[0] for table in tables for name in table}
     services = [
         pb.DESCRIPTOR.services_by_name["AssistantService"],
         record_pb2.DESCRIPTOR.services_by_name["RecordService"],
         migration_pb2.DESCRIPTOR.services_by_name["MigrationService"],
         rubric_pb2.DESCRIPTOR.services_by_name["RubricService"],
+        prompts_pb2.DESCRIPTOR.services_by_name["PromptService"],
         usage_pb2.DESCRIPTOR.services_by_name["UsageService"],
     ]
     for contract in services:
@@ -247,5 +293,7 @@ def test_every_call_that_takes_an_id_is_in_the_table() -> None:
             fields = set(method.input_type.fields_by_name)
             takes_id = bool(fields & {"id", "ids", "reference"})
             # In what is to be kept.
-            takes_id |= method.name in ("UpdateAssistant", "UpdateRubric", "RecordUsage")
+            takes_id |= method.name in (
+                *("UpdateAssistant", "UpdateRubric", "UpdatePrompt", "RecordUsage"),
+            )
             assert (method.name in tried) == takes_id, method.name

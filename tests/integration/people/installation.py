@@ -91,6 +91,7 @@ async def _assistants(it: Installation, ana: httpx.AsyncClient, bea: httpx.Async
     response = await ana.delete(f"/assistants/{gone['id']}")
     assert response.is_success, response.text
     await _post(ana, "/rubrics", {"content": {**EXAMPLE, "title": f"Rubric {it.canary}"}})
+    await _post(ana, "/prompts", {"title": it.canary, "system_prompt": f"Be {it.canary}."})
     of_bea = await _post(bea, "/assistants", {"name": "helper", "model": MODEL})
     it.bea_assistant = of_bea["id"]
     path = f"/assistants/{it.bea_assistant}"

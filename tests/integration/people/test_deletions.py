@@ -143,12 +143,17 @@ async def a_rubric(client: Client, text: str) -> Deletion:
     return lambda: remove(client, f"/rubrics/{rubric['id']}")
 
 
+async def a_prompt(client: Client, text: str) -> Deletion:
+    prompt = await post(client, "/prompts", {"title": "Tutor", "system_prompt": f"Of {text}"})
+    return lambda: remove(client, f"/prompts/{prompt['id']}")
+
+
 KINDS = [
     *(a_file, a_pdf, a_file_with_a_graph, a_store_and_its_file, a_collection_of_lamb),
-    *(an_assistant, a_rubric),
+    *(an_assistant, a_rubric, a_prompt),
 ]
 """Each stores a text somewhere, and returns what deletes it."""
-UNNAMED = (an_assistant, a_rubric)
+UNNAMED = (an_assistant, a_rubric, a_prompt)
 """Those whose text is in no name, so that no event of the audit log has it."""
 NO_UNDELETING = "UPDATE assistants SET deleted_at = 1 WHERE deleted_at IS NOT NULL"
 STATISTICS = "2619"

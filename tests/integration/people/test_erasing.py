@@ -38,6 +38,7 @@ COUNTS = {
     "saved_questions": 1,
     "assistant_users": 1,
     "rubrics": 1,
+    "prompts": 1,
     "jobs": 1,
     "job_findings": 1,
     "followed_rows": 1,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from heddle.account.v1 import account_pb2
-from heddle.assistant.v1 import assistant_pb2, questions_pb2, sharing_pb2, versions_pb2
+from heddle.assistant.v1 import assistant_pb2, prompts_pb2, questions_pb2, sharing_pb2, versions_pb2
 from heddle.audit.v1 import audit_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
@@ -63,6 +63,7 @@ _CONTRACTS = {
     "audit": audit_pb2,
     "connectors": connector_pb2,
     "orchestrator": orchestrator_pb2,
+    "prompts": prompts_pb2,
     "questions": questions_pb2,
     "rubrics": rubric_pb2,
     "sharing": sharing_pb2,

@@ -74,7 +74,7 @@ _PARAMS = {
     "rag_collections": "RAG_collections",
     "settings_json": "settings",
 }
-_FIELD_PREFIXES = ("key.", "options.", "organization.", "record.", "rubric.")
+_FIELD_PREFIXES = ("key.", "options.", "organization.", "prompt.", "record.", "rubric.")
 _ASSISTANT = "assistant"
 # Codes of refusals that last until an administrator raises a limit.
 _USED_UP = {"assistant_quota_exceeded", "insufficient_quota"}

@@ -27,7 +27,7 @@ _SECURITY: Mapping[Access, list[dict[str, list[str]]]] = {
     Access.OPTIONAL: [{}, {"key": []}, {"session": []}],
 }
 _DESCRIPTION = """\
-OpenAI's clients use `/v1`. Other programs use `/assistants` and `/rubrics`.
+OpenAI's clients use `/v1`. Other programs use `/assistants`, `/rubrics` and `/prompts`.
 
 Every failure is an object `error` in OpenAI's form. An object that the caller may not see gets the
 same response as one that does not exist.
@@ -35,6 +35,7 @@ same response as one that does not exist.
 _TAGS = {
     "completions": "Completions of assistants, and assistants as OpenAI's models.",
     "assistants": "Assistants for frontends and programs.",
+    "prompts": "Instructions that authors save, share and insert into their assistants.",
     "rubrics": "Assessment rubrics, which the tool `rubric` reads for their owners' assistants.",
     "files": "Uploaded files, in OpenAI's form.",
     "vector stores": "Collections of the knowledge service, in OpenAI's form.",

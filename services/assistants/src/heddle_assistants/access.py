@@ -10,7 +10,13 @@ from heddle_runtime.identity.permissions import may_use as may_use_published
 from sqlalchemy import Column, ColumnElement, and_, or_, select, true
 
 from heddle_assistants.database.assistant_row import Shares
-from heddle_assistants.database.schema import assistant_users, assistants, organizations, rubrics
+from heddle_assistants.database.schema import (
+    assistant_users,
+    assistants,
+    organizations,
+    prompts,
+    rubrics,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +116,4 @@ ASSISTANTS = SharedRows(
     assistants.c.owner, assistants.c.published, assistants.c.organization_id, assistants.c.id
 )
 RUBRICS = OwnedRows(rubrics.c.owner_email, rubrics.c.is_public, rubrics.c.organization_id)
+PROMPTS = OwnedRows(prompts.c.owner_email, prompts.c.is_public, prompts.c.organization_id)

@@ -9,6 +9,7 @@ from heddle.assistant.v1 import (
     assistant_pb2_grpc,
     following_pb2_grpc,
     jobs_pb2_grpc,
+    prompts_pb2_grpc,
     questions_pb2_grpc,
     rows_pb2_grpc,
     sharing_pb2_grpc,
@@ -51,7 +52,9 @@ from heddle_assistants.following.servicer import FollowingServicer
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.jobs.servicer import JobServicer
 from heddle_assistants.jobs.store import Jobs
+from heddle_assistants.library.store import PROMPT, RUBRIC, Library
 from heddle_assistants.people.data import DatabaseData
+from heddle_assistants.prompts.servicer import PromptServicer
 from heddle_assistants.questions.servicer import QuestionServicer
 from heddle_assistants.questions.store import QuestionStore
 from heddle_assistants.repository.batches import Batches
@@ -63,7 +66,6 @@ from heddle_assistants.repository.writer import Writer
 from heddle_assistants.rows.conversion import RowConversion
 from heddle_assistants.rows.servicer import RowBatchServicer, RowServicer
 from heddle_assistants.rubrics.servicer import RubricServicer
-from heddle_assistants.rubrics.store import Rubrics
 from heddle_assistants.sharing.servicer import SharingServicer
 from heddle_assistants.sharing.store import SharedAssistants
 from heddle_assistants.usage.days import DailyUsage
@@ -237,7 +239,11 @@ async def app(
             ),
             bind(
                 rubric_pb2_grpc.add_RubricServiceServicer_to_server,
-                RubricServicer(Rubrics(database, audit)),
+                RubricServicer(Library(RUBRIC, database, audit)),
+            ),
+            bind(
+                prompts_pb2_grpc.add_PromptServiceServicer_to_server,
+                PromptServicer(Library(PROMPT, database, audit)),
             ),
             bind(
                 usage_pb2_grpc.add_UsageServiceServicer_to_server,

@@ -28,7 +28,7 @@ if _version_not_supported:
 class AuditServiceStub:
     """The audit log: who changed what.
 
-    Each change of an assistant, a rubric, an organisation, a user, an API key or a usage counter
+    Each change of an assistant, a rubric, a prompt, an organisation, a user, an API key or a usage counter
     adds one event in the transaction of the change. One batch of an import or of a migration is one
     event. The knowledge service sends an event for each change of a collection, a document or a file
     before it acknowledges the change. Refused attempts of administrators' methods are events too.
@@ -69,7 +69,7 @@ class AuditServiceStub:
 class AuditServiceServicer:
     """The audit log: who changed what.
 
-    Each change of an assistant, a rubric, an organisation, a user, an API key or a usage counter
+    Each change of an assistant, a rubric, a prompt, an organisation, a user, an API key or a usage counter
     adds one event in the transaction of the change. One batch of an import or of a migration is one
     event. The knowledge service sends an event for each change of a collection, a document or a file
     before it acknowledges the change. Refused attempts of administrators' methods are events too.
@@ -140,7 +140,7 @@ def add_AuditServiceServicer_to_server(servicer, server):
 class AuditService:
     """The audit log: who changed what.
 
-    Each change of an assistant, a rubric, an organisation, a user, an API key or a usage counter
+    Each change of an assistant, a rubric, a prompt, an organisation, a user, an API key or a usage counter
     adds one event in the transaction of the change. One batch of an import or of a migration is one
     event. The knowledge service sends an event for each change of a collection, a document or a file
     before it acknowledges the change. Refused attempts of administrators' methods are events too.

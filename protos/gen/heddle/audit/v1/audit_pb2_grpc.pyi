@@ -29,7 +29,7 @@ GRPC_VERSION: str
 class AuditServiceStub:
     """The audit log: who changed what.
 
-    Each change of an assistant, a rubric, an organisation, a user, an API key or a usage counter
+    Each change of an assistant, a rubric, a prompt, an organisation, a user, an API key or a usage counter
     adds one event in the transaction of the change. One batch of an import or of a migration is one
     event. The knowledge service sends an event for each change of a collection, a document or a file
     before it acknowledges the change. Refused attempts of administrators' methods are events too.
@@ -68,7 +68,7 @@ class AuditServiceStub:
 class AuditServiceAsyncStub(AuditServiceStub):
     """The audit log: who changed what.
 
-    Each change of an assistant, a rubric, an organisation, a user, an API key or a usage counter
+    Each change of an assistant, a rubric, a prompt, an organisation, a user, an API key or a usage counter
     adds one event in the transaction of the change. One batch of an import or of a migration is one
     event. The knowledge service sends an event for each change of a collection, a document or a file
     before it acknowledges the change. Refused attempts of administrators' methods are events too.
@@ -103,7 +103,7 @@ class AuditServiceAsyncStub(AuditServiceStub):
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     """The audit log: who changed what.
 
-    Each change of an assistant, a rubric, an organisation, a user, an API key or a usage counter
+    Each change of an assistant, a rubric, a prompt, an organisation, a user, an API key or a usage counter
     adds one event in the transaction of the change. One batch of an import or of a migration is one
     event. The knowledge service sends an event for each change of a collection, a document or a file
     before it acknowledges the change. Refused attempts of administrators' methods are events too.

@@ -28,9 +28,9 @@ class _SharedThingsEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SharedTh
     SHARED_THINGS_UNSPECIFIED: _SharedThings.ValueType  # 0
     """Refused: the choice is the caller's."""
     SHARED_THINGS_DELETE: _SharedThings.ValueType  # 1
-    """Assistants, rubrics and collections are deleted, also if others use them."""
+    """Assistants, rubrics, prompts and collections are deleted, also if others use them."""
     SHARED_THINGS_HAND_OVER: _SharedThings.ValueType  # 2
-    """Assistants, rubrics and shared collections become those of `new_owner`. Private collections are
+    """Assistants, rubrics, prompts and shared collections become those of `new_owner`. Private collections are
     deleted.
     """
 
@@ -40,9 +40,9 @@ class SharedThings(_SharedThings, metaclass=_SharedThingsEnumTypeWrapper):
 SHARED_THINGS_UNSPECIFIED: SharedThings.ValueType  # 0
 """Refused: the choice is the caller's."""
 SHARED_THINGS_DELETE: SharedThings.ValueType  # 1
-"""Assistants, rubrics and collections are deleted, also if others use them."""
+"""Assistants, rubrics, prompts and collections are deleted, also if others use them."""
 SHARED_THINGS_HAND_OVER: SharedThings.ValueType  # 2
-"""Assistants, rubrics and shared collections become those of `new_owner`. Private collections are
+"""Assistants, rubrics, prompts and shared collections become those of `new_owner`. Private collections are
 deleted.
 """
 Global___SharedThings: _TypeAlias = SharedThings  # noqa: Y015

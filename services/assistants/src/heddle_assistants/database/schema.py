@@ -213,6 +213,26 @@ rubrics = Table(
     sqlite_autoincrement=True,
 )
 
+prompts = Table(
+    "prompts",
+    metadata,
+    _id(),
+    Column("prompt_id", Text, nullable=False, unique=True),
+    _of_organization(),
+    Column("owner_email", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("description", Text),
+    _text("system_prompt"),
+    _text("prompt_template"),
+    _flag("is_public"),
+    _at("created_at"),
+    _at("updated_at"),
+    Index(None, "organization_id", "id"),
+    Index(None, "owner_email", "id"),
+    sqlite_autoincrement=True,
+)
+"""Instructions and prompt templates that users save to insert them into their assistants."""
+
 knowledge_bases = Table(
     "knowledge_bases",
     metadata,

@@ -23,7 +23,7 @@ from heddle_assistants.database import schema
 from heddle_assistants.database.assistant_row import LIVING, ROWS, Row, Shares
 from heddle_assistants.database.schema import assistant_versions, assistants
 from heddle_assistants.field_checks import require
-from heddle_assistants.people.person_tables import Subject, TablePlace, places_of
+from heddle_assistants.people.person_tables import OWNED, Subject, TablePlace, places_of
 from heddle_assistants.repository.deleting import remove_contents
 from heddle_assistants.repository.saving import save
 from heddle_assistants.repository.writer import written
@@ -31,7 +31,6 @@ from heddle_assistants.sharing.store import write_users
 
 ACCESS = ("users", "passwords", "sessions", "api_keys")
 """The tables that give a person access."""
-_OWNED: tuple[Table, ...] = (schema.rubrics, schema.knowledge_bases, schema.knowledge_stores)
 _PAGE = 500
 
 
@@ -127,7 +126,7 @@ class Erasing:
         await save(self.connection, self.changes, "hand_over", before, row)
 
     async def _owned(self) -> None:
-        for table in _OWNED:
+        for table in OWNED:
             owned = (table.c.organization_id == self.subject.organization_id) & (
                 table.c.owner_email == self.erasure.person.email
             )

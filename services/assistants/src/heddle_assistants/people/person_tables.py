@@ -22,6 +22,8 @@ _SECRETS = {
     "audit_events": {"before_digest", "after_digest", "previous_digest", "digest", "key_id"},
 }
 """Columns that an export omits: they are useful for abuse only."""
+OWNED = (schema.rubrics, schema.prompts, schema.knowledge_bases, schema.knowledge_stores)
+"""The tables with `owner_email`, whose rows are deleted or handed over with a person."""
 _DELETED, _CHOSEN = pb.TREATMENT_DELETED, pb.TREATMENT_CHOSEN
 _PSEUDONYM = pb.TREATMENT_PSEUDONYMISED
 
@@ -104,7 +106,7 @@ def places_of(subject: Subject) -> Iterator[TablePlace]:
     shared = schema.assistant_users.c.assistant_id.in_(_of_organization(subject))
     with_person = shared & (schema.assistant_users.c.email == email)
     yield TablePlace(schema.assistant_users, with_person, _DELETED)
-    for table in (schema.rubrics, schema.knowledge_bases, schema.knowledge_stores):
+    for table in OWNED:
         owned = (table.c.organization_id == subject.organization_id) & (
             table.c.owner_email == email
         )

@@ -7,22 +7,19 @@ from heddle.rubric.v1 import rubric_pb2 as pb
 from heddle.rubric.v1 import rubric_pb2_grpc as pb_grpc
 from heddle_conversion.identifiers import timestamp
 from heddle_runtime.contract.email_address import canonical_email
-from heddle_runtime.contract.limits import MAX_OWNER_CHARACTERS
-from heddle_runtime.contract.paging import page_size, write_token
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import may_read, require_service
 
-from heddle_assistants.database.paging import fitting, row_before
-from heddle_assistants.field_checks import NO_USER, refuse_nul, require
+from heddle_assistants.field_checks import require
+from heddle_assistants.library.store import RUBRIC, Allowed, Columns, Library, Row, check_owner
 from heddle_assistants.rubrics.content import check, completed, is_unchanged, read
-from heddle_assistants.rubrics.store import Allowed, Columns, Row, Rubrics
 
 
 class RubricServicer(pb_grpc.RubricServiceServicer):
     """Translates between the contract and the table, and enforces the permissions."""
 
-    def __init__(self, rubrics: Rubrics) -> None:
+    def __init__(self, rubrics: Library) -> None:
         self._rubrics = rubrics
 
     async def GetRubric(
@@ -36,13 +33,8 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
         self, request: pb.ListRubricsRequest, context: Context
     ) -> pb.ListRubricsResponse:
         """List the rubrics that the caller may read."""
-        size = page_size(request.page_size)
-        after = row_before(request.page_token)
         own = request.selection == pb.RUBRIC_SELECTION_OWN
-        rows = await self._rubrics.listed(caller().identity, after, size + 1, own=own)
-        shown = fitting(map(_summary, rows[:size]))
-        more = len(rows) > len(shown)
-        token = write_token(str(rows[len(shown) - 1].number)) if more else ""
+        shown, token = await self._rubrics.page(request, _summary, own=own)
         return pb.ListRubricsResponse(rubrics=shown, next_page_token=token)
 
     async def CreateRubric(
@@ -50,7 +42,7 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
     ) -> pb.CreateRubricResponse:
         """Store a new rubric."""
         rubric = request.rubric
-        _check_owner(rubric.owner)
+        check_owner(RUBRIC, rubric.owner)
         content = read(rubric.content_json)
         check(content)
 
@@ -66,12 +58,12 @@ class RubricServicer(pb_grpc.RubricServiceServicer):
         """Replace a rubric."""
         rubric = request.rubric
         require(bool(rubric.id), "rubric.id", "is required")
-        _check_owner(rubric.owner)
+        check_owner(RUBRIC, rubric.owner)
         content = read(rubric.content_json)
 
         def change(row: Row, now: int) -> Columns:
             public = {} if row.published == rubric.public else {"is_public": rubric.public}
-            if is_unchanged(content, row.content):
+            if is_unchanged(content, row.contents[0]):
                 return public
             check(content)
             return _columns(content, row.id, row.created_at, now) | public
@@ -107,14 +99,9 @@ def _columns(
     }
 
 
-def _check_owner(owner: str) -> None:
-    refuse_nul({"owner": owner}, "rubric.")
-    require(len(owner) <= MAX_OWNER_CHARACTERS, "rubric.owner", NO_USER)
-
-
 def _message(row: Row) -> pb.Rubric:
     message = _summary(row)
-    message.content_json = row.content
+    (message.content_json,) = row.contents
     return message
 
 

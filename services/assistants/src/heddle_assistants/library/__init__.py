@@ -1,0 +1,1 @@
+"""Stores what users write and share with their organisation: rubrics and prompts."""

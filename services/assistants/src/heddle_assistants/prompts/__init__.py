@@ -1,0 +1,1 @@
+"""Stores prompts, which users save to insert them into their assistants."""
