@@ -1,0 +1,1 @@
+export { default as component } from "../../../../../studio/node_modules/@sveltejs/kit/src/runtime/components/layout.svelte";
