@@ -91,14 +91,12 @@ def _matching(
     files: Sequence[Attachment], request: pb.ListAttachedFilesRequest
 ) -> list[Attachment]:
     text = request.text.casefold()
-    state = ""
-    if request.status:
-        name = pb.AttachmentStatus.Name(request.status)
-        state = name.removeprefix("ATTACHMENT_STATUS_").lower()
+    state = pb.AttachmentStatus.Name(request.status).removeprefix("ATTACHMENT_STATUS_").lower()
     return [
         each
         for each in files
-        if (not state or each.state == state) and (not text or text in each.filename.casefold())
+        if (not request.status or each.state == state)
+        and (not text or text in each.filename.casefold())
     ]
 
 
