@@ -2,12 +2,16 @@
 
 import { ApiError, type Violation } from "#lib/api/errors.ts";
 import type { components } from "#lib/api/schema.d.ts";
+import { t } from "#lib/i18n/index.svelte.ts";
 
 type Schemas = components["schemas"];
 export type Trace = Schemas["Trace"];
 export type TraceStep = Schemas["TraceStep"];
 export type TraceSlot = Schemas["TraceSlot"];
 export type Report = Schemas["RunReport"];
+
+/** The line of progress that the server writes when all tools have ended. */
+const MERGING = "merging tool outputs";
 
 /** A line of progress. */
 export interface Status {
@@ -153,7 +157,9 @@ function question(text: string): Partial<Waiting> {
 function addEvent(answer: Answer, { type, data = {} }: NonNullable<Chunk["event"]>, seconds: number): void {
   if (type === "status" && !data["hidden"]) {
     const kind = data["action"] === "heddle.warning" ? "warning" : "progress";
-    answer.statuses.push({ text: String(data["description"] ?? ""), seconds, kind });
+    const description = String(data["description"] ?? "");
+    const text = description === MERGING ? t("trial.merging") : description;
+    answer.statuses.push({ text, seconds, kind });
   }
   if (type === "source") answer.sources.push(...sources(data));
 }

@@ -3,9 +3,9 @@
 import { api, data } from "#lib/api/client.ts";
 import type { components, paths } from "#lib/api/schema.d.ts";
 import { t } from "#lib/i18n/index.svelte.ts";
+import { fetchTools, type Tool } from "#lib/tools.ts";
 import { type Schema, textsOf } from "#lib/schema-form/schema.ts";
 
-export type Tool = components["schemas"]["ToolDefinition"];
 export type Mode = Tool["modes"][number];
 export type Connector = components["schemas"]["ConnectorList"]["connectors"][number];
 export type Strategy =
@@ -26,27 +26,16 @@ export const DEFAULT_PROCESSOR = "simple_augment";
 
 export async function fetchCatalog(signal: AbortSignal): Promise<Catalog> {
   const [tools, connectors, strategies, processors] = await Promise.all([
-    data(api.GET("/tools", { signal })),
+    fetchTools(signal),
     data(api.GET("/connectors", { signal })),
     data(api.GET("/strategies", { signal })),
     data(api.GET("/prompt-processors", { signal })),
   ]);
   return {
-    tools: tools.tools,
+    tools,
     connectors: connectors.connectors,
     strategies: strategies.strategies,
     processors: processors.prompt_processors,
-  };
-}
-
-/** The texts of a tool in a language; the root of its schema has the translations. */
-export function toolTexts(tool: Tool, language: string): { title: string; description: string } {
-  const translations = tool.config_schema["x-heddle-i18n"] as
-    Record<string, { title?: string; description?: string }> | undefined;
-  const translated = translations?.[language];
-  return {
-    title: translated?.title ?? tool.title,
-    description: translated?.description ?? tool.description,
   };
 }
 

@@ -23,7 +23,8 @@ import {
   savedBy,
   type Version,
 } from "./assistant.ts";
-import { type Catalog, toolTexts } from "./catalog.ts";
+import { toolTexts } from "#lib/tools.ts";
+import { type Catalog } from "./catalog.ts";
 import { fieldName } from "./fields.ts";
 import { merge, type Side } from "./merge.ts";
 import type { TemplateFinding } from "./template.ts";

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 
 import type { Assistant } from "./assistant.ts";
-import type { Catalog, Tool } from "./catalog.ts";
+import type { Tool } from "#lib/tools.ts";
+import type { Catalog } from "./catalog.ts";
 import { lambSlots, possibleModes, slotsFor } from "./offers.ts";
 
 const SEARCH = {

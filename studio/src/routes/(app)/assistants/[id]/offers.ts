@@ -1,6 +1,7 @@
 /** What of the catalogue an assistant can use. */
 
 import type { Assistant, Binding } from "./assistant.ts";
+import { type Tool, toolTexts } from "#lib/tools.ts";
 import {
   type Catalog,
   type Connector,
@@ -8,8 +9,6 @@ import {
   DEFAULT_STRATEGY,
   type Mode,
   type Strategy,
-  type Tool,
-  toolTexts,
 } from "./catalog.ts";
 import type { Slot } from "./template.ts";
 

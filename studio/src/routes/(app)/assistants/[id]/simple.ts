@@ -5,14 +5,8 @@ import { languageOf, madePrompt } from "#lib/made-prompt.ts";
 import { SEARCH } from "#lib/new-assistant.ts";
 import type { Schema } from "#lib/schema-form/schema.ts";
 import type { Assistant, Binding } from "./assistant.ts";
-import {
-  type Catalog,
-  DEFAULT_PROCESSOR,
-  DEFAULT_STRATEGY,
-  neededMembers,
-  type Tool,
-  toolTexts,
-} from "./catalog.ts";
+import { type Tool, toolTexts } from "#lib/tools.ts";
+import { type Catalog, DEFAULT_PROCESSOR, DEFAULT_STRATEGY, neededMembers } from "./catalog.ts";
 import { newBindingId, possibleModes, runsBeforeModel, slotOf, toolOf } from "./offers.ts";
 
 /** The tools that are offered first, each with a text of the studio: `simple.tool.NAME`. */
