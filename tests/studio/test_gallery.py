@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
+from studio.editing import new_assistant
 from studio.harness import DESKTOP, LANGUAGES, PHONE, ROOT, VIEWS, Studio, running
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
@@ -68,6 +69,29 @@ def test_an_example_without_its_documents_says_so(examples: Studio) -> None:
         screen.check()
         notice.get_by_role("link").click()
         expect(page).to_have_url(re.compile(r"/assistants/\d+"))
+
+
+def test_the_editor_says_while_documents_are_being_prepared(examples: Studio) -> None:
+    store = documents(examples, "minutes", ROOT / "examples/documents/museum.md")
+    tools = [{"type": "simple_rag", "config": {"collections": [store]}}]
+    identifier = new_assistant(examples, "preparing", tools=tools)
+    in_progress = 2
+
+    def counted(route: Route) -> None:
+        response = route.fetch()
+        body = response.json()
+        body["file_counts"]["in_progress"] = in_progress
+        route.fulfill(response=response, json=body)
+
+    with examples.screen(level="simple") as screen:
+        page = screen.page
+        page.route(f"**/v1/vector_stores/{store}", counted)
+        screen.open(f"assistants/{identifier}")
+        notice = page.get_by_text("2 documents are being prepared")
+        expect(notice).to_be_visible()
+        screen.check()
+        in_progress = 0
+        expect(notice).to_have_count(0)
 
 
 def test_a_new_assistant_may_begin_with_an_example(examples: Studio) -> None:
