@@ -14,6 +14,7 @@ from heddle_knowledge.embedders.embedding import MODEL_SHA256
 from heddle_knowledge.errors import (
     DocumentNotFoundError,
     EmbedderMismatchError,
+    UnreadableDocumentError,
     UnsuitableCollectionError,
 )
 from heddle_knowledge.pages.models import OcrPageModel, PageModelInfo
@@ -188,6 +189,19 @@ async def test_a_scan_is_read_and_found_by_page_and_by_passage(store: KnowledgeS
     assert (passage.page, passage.has_picture) == (1, True)
     assert store.pages.model == PageModelInfo("minilm-l6-ocr-maxsim", 384, REVISION, visual=False)
     assert await store.pages.search(looms.id, "  ", top_k=2) == []
+
+
+@pytest.mark.exhaustive
+async def test_the_text_of_a_scan_is_recognised_whatever_is_done_with_pages(
+    store: KnowledgeStore,
+) -> None:
+    looms = await store.collections.create("looms")
+    stages, _ = await put(store, looms, scan("Weaving manual", "Felt is pressed"))
+    assert "recognising" in stages
+    (passage, *_) = await store.passages.search(looms.id, "pressed felt", top_k=1)
+    assert (passage.page, passage.text) == (2, "Felt is pressed")
+    with pytest.raises(UnreadableDocumentError, match="holds no text"):
+        await put(store, looms, scan(""))
 
 
 @EVERYWHERE

@@ -88,6 +88,21 @@ class PageStore:
         if not await pages_here.finish(sha256):
             raise StorageError("The pages were put away while they came in. Ingest it again.")
 
+    async def recognise(self, data: bytes) -> AsyncGenerator[tuple[IngestProgress, str]]:
+        """Read the pages of a PDF off their pictures, if this installation can.
+
+        Yields:
+            For each page in its order, progress and its text, empty if it shows none.
+
+        Raises:
+            EmbeddingError: A model file is not the expected one.
+            StorageError: The store is being closed.
+        """
+        count = _pages_to_draw(await self._reader.count(data)) if installed() else 0
+        for number in range(1, count + 1):
+            pages = await self._reader.read(data, [number])
+            yield IngestProgress("recognising", number, count), "\n".join(it.text for it in pages)
+
     async def search(
         self,
         collection: Record,

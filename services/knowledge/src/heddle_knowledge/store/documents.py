@@ -16,8 +16,9 @@ from heddle_knowledge.collection.tables import (
     name_of_document,
 )
 from heddle_knowledge.collection.types import Collection, Document, Ingested, IngestProgress
+from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.conditions import Compare
-from heddle_knowledge.errors import DocumentNotFoundError
+from heddle_knowledge.errors import DocumentNotFoundError, UnreadableDocumentError
 from heddle_knowledge.ingestion import ingestion
 from heddle_knowledge.ingestion.commits import Commits
 from heddle_knowledge.ingestion.embedding_batches import Batches
@@ -98,17 +99,40 @@ class Documents:
                     yield progress
                 pages = self._context.pages.place.of(handle.collection.id)
                 scanned = await pages.scanned(sha256)
-            events = ingestion.ingest(
-                handle,
-                source,
-                parser=self._context.parser,
-                embedder=embedder,
-                shared=self._shared,
-                graph=self._context.graphs.of(handle.collection),
-                scanned=scanned,
-            )
-            async for event in await held.enter_async_context(aclosing(events)):
-                yield event
+            try:
+                events = self._ingested(handle, source, embedder, scanned)
+                async for event in await held.enter_async_context(aclosing(events)):
+                    yield event
+            except UnreadableDocumentError:
+                if not source.is_pdf or scanned:
+                    raise
+                texts: list[str] = []
+                reading = self._context.pages.recognise(data)
+                async for progress, text in await held.enter_async_context(aclosing(reading)):
+                    texts.append(text)
+                    yield progress
+                if not any(texts):
+                    raise
+                events = self._ingested(handle, source, embedder, dict(enumerate(texts, start=1)))
+                async for event in await held.enter_async_context(aclosing(events)):
+                    yield event
+
+    def _ingested(
+        self,
+        handle: CollectionHandle,
+        source: ingestion.Source,
+        embedder: Embedder,
+        scanned: Mapping[int, str],
+    ) -> AsyncGenerator[IngestProgress | Ingested]:
+        return ingestion.ingest(
+            handle,
+            source,
+            parser=self._context.parser,
+            embedder=embedder,
+            shared=self._shared,
+            graph=self._context.graphs.of(handle.collection),
+            scanned=scanned,
+        )
 
     async def get(self, collection: str, name: str) -> Document:
         """Return a document as it was last ingested.
