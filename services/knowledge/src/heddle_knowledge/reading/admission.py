@@ -62,7 +62,7 @@ _BY_SUFFIX = MappingProxyType({
     **dict.fromkeys(_CODE, SOURCE_CODE),
 })  # fmt: skip
 _UNSPECIFIC = frozenset({
-    "", UNKNOWN, "application/json", "application/vnd.ms-excel", "application/x-zip-compressed",
+    "application/json", "application/vnd.ms-excel", "application/x-zip-compressed",
     "text/plain",
 })  # fmt: skip
 """Types that browsers and systems state for files of others."""
@@ -90,11 +90,13 @@ def kind_of(data: bytes, media_type: str, name: str) -> tuple[str, str]:
     for signature, kind in _SIGNATURES:
         if data.startswith(signature):
             return next((it for it in (stated, by_name) if it in OFFICE), kind), parameters
-    is_text = stated.startswith("text/") or stated in _BY_SUFFIX.values()
-    if not stated or (by_name != UNKNOWN and stated in _UNSPECIFIC):
+    if stated in {"", UNKNOWN}:
         return by_name, parameters
-    named = by_name != UNKNOWN and PurePosixPath(name).suffix and not is_text
-    return by_name if named else stated, parameters
+    # Files of the other types would have begun with their signatures.
+    if by_name in {UNKNOWN, PDF} | OFFICE or not PurePosixPath(name).suffix:
+        return stated, parameters
+    is_readable = stated.startswith("text/") or stated in _BY_SUFFIX.values()
+    return by_name if stated in _UNSPECIFIC or not is_readable else stated, parameters
 
 
 def check_size(data: bytes, name: str) -> None:
