@@ -179,7 +179,7 @@ def test_a_price_is_added_and_removed(operated: Studio) -> None:
         page = screen.page
         screen.open("organizations/uni/prices")
         page.get_by_role("button", name="Add a price").click()
-        page.get_by_label("Connector/model").fill("ollama/*")
+        page.get_by_label("Provider/model").fill("ollama/*")
         page.get_by_label("Prompt", exact=True).fill("0,5")
         page.get_by_label("Answer").fill("2000000")
         page.get_by_role("button", name="Save").click()
