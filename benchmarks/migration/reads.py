@@ -19,7 +19,7 @@ import uvloop
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1.assistant_pb2_grpc import AssistantServiceStub
 from heddle_assistants.app import AssistantsSettings, app
-from heddle_assistants.validation import OrchestratorClient
+from heddle_assistants.other_services import OtherServices
 from heddle_runtime.identity.call_metadata import AUTHORIZATION, REQUEST_ID, new_request_id
 from heddle_runtime.identity.callers import Identity, TokenSigner
 from heddle_runtime.rpc.client import channel
@@ -120,7 +120,7 @@ async def _getting(service: Service) -> AsyncGenerator[Read]:
 async def _getting_locally(settings: Mapping[str, str]) -> AsyncGenerator[Read]:
     os.environ.update(settings)
     local = InProcessChannel()
-    async with app(AssistantsSettings(), OrchestratorClient()) as bindings:
+    async with app(AssistantsSettings(), OtherServices()) as bindings:
         for binding in bindings:
             binding.register(local)
         yield _get(AssistantServiceStub(cast("grpc.aio.Channel", local)))

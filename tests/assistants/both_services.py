@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import heddle_assistants.app
 from heddle_assistants.app import AssistantsSettings
-from heddle_assistants.validation import OrchestratorClient
+from heddle_assistants.other_services import OtherServices
 from heddle_runtime.rpc.in_process import InProcessChannel
 from heddle_runtime.serving.optional import optional_services
 from heddle_runtime.serving.server import Binding
@@ -28,7 +28,7 @@ async def both_services(
     secret = settings.identity_secret
     service = optional_services().get("migration")
     if service is None:
-        async with heddle_assistants.app.app(settings, OrchestratorClient()) as bindings:
+        async with heddle_assistants.app.app(settings, OtherServices()) as bindings:
             yield bindings
         return
     migration = service.settings_class.model_validate(
@@ -40,7 +40,7 @@ async def both_services(
         }
     )
     within = InProcessChannel()
-    async with heddle_assistants.app.app(settings, OrchestratorClient()) as bindings:
+    async with heddle_assistants.app.app(settings, OtherServices()) as bindings:
         for binding in bindings:
             binding.register(within)
         to_assistants = cast("grpc.aio.Channel", within)

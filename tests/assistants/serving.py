@@ -21,7 +21,7 @@ from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, r
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
 from heddle_assistants.app import AssistantsSettings, app
-from heddle_assistants.validation import OrchestratorClient
+from heddle_assistants.other_services import OtherServices
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity import call_metadata
 from heddle_runtime.identity.call_metadata import CALLER
@@ -262,7 +262,7 @@ async def serving(
     services = (
         both_services(settings, followed=followed)
         if with_migration
-        else app(settings, OrchestratorClient())
+        else app(settings, OtherServices())
     )
     async with (
         running(services, settings) as service,

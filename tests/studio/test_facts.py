@@ -232,6 +232,9 @@ SCREENS: dict[str, Facts] = {
     "(app)/knowledge": Facts(rows=collections),
     "(app)/knowledge/[id]": Facts(rows=files, texts=statistics),
     "(app)/knowledge/[id]/[file]": Facts(texts=passages),
+    "(app)/models": Facts(
+        texts=lambda it: it.get("/v1/vector_store_options")["embedding_models"][:1]
+    ),
     "(app)/organizations": Facts(rows=organizations),
     "(app)/organizations/[slug]": Facts(texts=lambda it: (it.get("/organizations/uni")["name"],)),
     "(app)/organizations/[slug]/mcp": Facts(texts=lambda _: ("The University",)),

@@ -16,6 +16,7 @@ const PAGES: Readonly<Record<string, string>> = {
   "rubrics/[id]": "examples/rubric-grader",
   tools: "guides/tools",
   "tools/[name]": "guides/tools",
+  models: "guides/providers",
   usage: "guides/usage",
   organizations: "guides/organizations",
   "organizations/[slug]": "guides/providers",

@@ -8,6 +8,7 @@ import HeartPulse from "@lucide/svelte/icons/heart-pulse";
 import House from "@lucide/svelte/icons/house";
 import KeyRound from "@lucide/svelte/icons/key-round";
 import Library from "@lucide/svelte/icons/library";
+import Plug from "@lucide/svelte/icons/plug";
 import ScrollText from "@lucide/svelte/icons/scroll-text";
 import Truck from "@lucide/svelte/icons/truck";
 import Wrench from "@lucide/svelte/icons/wrench";
@@ -40,6 +41,12 @@ const SCREENS: readonly Screen[] = [
     visible: () => session.may("manage_rubrics"),
   },
   { path: "tools", title: "catalog.title", icon: Wrench, visible: () => session.may("run_tools") },
+  {
+    path: "models",
+    title: "connect.title",
+    icon: Plug,
+    visible: () => session.may("manage_organization"),
+  },
   {
     path: "usage",
     title: "usage.title",

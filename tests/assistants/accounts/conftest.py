@@ -19,6 +19,7 @@ from heddle_assistants.accounts.bootstrap import (
 )
 from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.database.schema import SCHEMA
+from heddle_assistants.other_services import OtherServices
 from heddle_runtime.errors import from_rpc
 from heddle_runtime.identity.call_metadata import AUTHORIZATION
 from heddle_runtime.identity.callers import Identity, TokenSigner
@@ -106,7 +107,9 @@ class Accounts:
 
 
 @asynccontextmanager
-async def serving(url: str, **settings: Any) -> AsyncGenerator[Accounts]:
+async def serving(
+    url: str, services: OtherServices | None = None, **settings: Any
+) -> AsyncGenerator[Accounts]:
     """Serve the accounts of the database at `url`."""
     values = {"key_pepper": PEPPER, "encryption_key": ENCRYPTION, **settings}
     complete = AccountSettings.model_validate(
@@ -124,7 +127,7 @@ async def serving(url: str, **settings: Any) -> AsyncGenerator[Accounts]:
             audit = await open_audit_log(
                 database, encryption_keys(url, complete), refuse=not complete.secrets_lost
             )
-            yield [await account_service(database, audit, url, complete)]
+            yield [await account_service(database, audit, url, complete, services)]
 
     async with (
         running(app(), complete) as service,

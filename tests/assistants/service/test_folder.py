@@ -8,14 +8,15 @@ from assistants.serving import ADA, ADMIN, MODEL, Service, serving
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle_assistants.catalog.folder import FolderAssistants
 from heddle_assistants.catalog.folder_checks import FolderChecks
-from heddle_assistants.validation import OrchestratorClient, Validation
+from heddle_assistants.other_services import OtherServices
+from heddle_assistants.validation import Validation
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from structlog.testing import capture_logs
 
 DOCUMENT = "model: {connector: local, model: m}\n"
-VALIDATION = Validation(OrchestratorClient(), ServiceCredentials("assistants"))
+VALIDATION = Validation(OtherServices(), ServiceCredentials("assistants"))
 CHECKS = FolderChecks(VALIDATION)
 EVE = Identity("eve@college.example", "college", ("creator",))
 

@@ -14,10 +14,11 @@ from heddle_assistants.catalog.folder import FolderAssistants
 from heddle_assistants.catalog.folder_checks import FolderChecks
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.database.encryption import Keys
+from heddle_assistants.other_services import OtherServices
 from heddle_assistants.repository.migrating import Migrations
 from heddle_assistants.repository.reader import Reader
 from heddle_assistants.repository.rows import Rows
-from heddle_assistants.validation import OrchestratorClient, Validation
+from heddle_assistants.validation import Validation
 from heddle_conversion.identifiers import DELETED_OWNER
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity.callers import Identity
@@ -64,7 +65,7 @@ async def test_a_small_page_reads_no_more_often_than_a_large_one(
 ) -> None:
     await keep_many(database, [{"name": f"a{number}"} for number in range(500)])
     rows = Counted(database)
-    validation = Validation(OrchestratorClient(), ServiceCredentials("assistants"))
+    validation = Validation(OtherServices(), ServiceCredentials("assistants"))
     folder = FolderAssistants(tmp_path, FolderChecks(validation))
     audit = await open_audit_log(database, Keys.of(["a-key-of-at-least-32-characters--"]))
     catalog = Catalog(folder, rows, Reader(rows, Migrations(audit)))

@@ -16,10 +16,11 @@ from heddle_assistants.following.applying import Applying as AppliedChanges
 from heddle_assistants.following.claims import Claims
 from heddle_assistants.following.servicer import FollowingServicer
 from heddle_assistants.imports.rows import RowImport
+from heddle_assistants.other_services import OtherServices
 from heddle_assistants.repository.batches import Batches
 from heddle_assistants.rows.conversion import RowConversion
 from heddle_assistants.rows.servicer import RowBatchServicer
-from heddle_assistants.validation import OrchestratorClient, Validation
+from heddle_assistants.validation import Validation
 from heddle_migration_service.following.applying import Applying
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.row_batches import RowBatches
@@ -105,7 +106,7 @@ async def services(database: Database, egress: Egress) -> "tuple[RowBatches, App
     """Return both ways to an assistants service of this process; the claimant is `test`."""
     within = InProcessChannel()
     server, channel = cast("grpc.aio.Server", within), cast("grpc.aio.Channel", within)
-    validation = Validation(OrchestratorClient(), ServiceCredentials("assistants"))
+    validation = Validation(OtherServices(), ServiceCredentials("assistants"))
     audit = await open_audit_log(database, KEYS)
     importer = RowImport(database, audit, KEYS, egress, validation)
     conversion = RowConversion(Batches(database, audit, migrates=True), importer)

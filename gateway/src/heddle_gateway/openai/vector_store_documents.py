@@ -49,6 +49,9 @@ class Options(Model):
     """What a new vector store can be created with."""
 
     embedding_models: list[str] = Field(description="The default first.")
+    reranking_model: str | None = Field(
+        description="The model that can rank results once more; null if there is none."
+    )
     languages: list[str] = Field(
         description="Languages of the full-text search; `und` matches words as they are written."
     )
@@ -70,6 +73,7 @@ async def options(api: Call) -> Options:
     response = await call(api.services.knowledge.GetCollectionOptions, request)
     return Options(
         embedding_models=list(response.embedding_models),
+        reranking_model=response.reranking_model or None,
         languages=list(response.languages),
         page_handlings=[PAGE_HANDLINGS[each] for each in response.page_handlings],
         chunking_strategy=to_strategy(response.default_chunking),

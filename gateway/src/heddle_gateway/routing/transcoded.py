@@ -141,7 +141,7 @@ class Binding:
     @property
     def query_members(self) -> tuple[Member, ...]:
         """The members of the query."""
-        if self.verb != "get":
+        if self.verb != "get" and self.rule.body in ("", "*"):
             return ()
         return tuple(each for each in self._others if each.message is None or each.is_time)
 

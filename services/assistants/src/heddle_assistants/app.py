@@ -16,6 +16,7 @@ from heddle.assistant.v1 import (
     versions_pb2_grpc,
 )
 from heddle.audit.v1 import audit_pb2_grpc
+from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
@@ -53,6 +54,7 @@ from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.jobs.servicer import JobServicer
 from heddle_assistants.jobs.store import Jobs
 from heddle_assistants.library.store import PROMPT, RUBRIC, Library
+from heddle_assistants.other_services import OtherServices
 from heddle_assistants.people.data import DatabaseData
 from heddle_assistants.prompts.servicer import PromptServicer
 from heddle_assistants.questions.servicer import QuestionServicer
@@ -74,7 +76,7 @@ from heddle_assistants.usage.recording import Recording
 from heddle_assistants.usage.reports import Budgets, Reports
 from heddle_assistants.usage.reservations import Reservations
 from heddle_assistants.usage.servicer import UsageServicer
-from heddle_assistants.validation import OrchestratorClient, Validation
+from heddle_assistants.validation import Validation
 from heddle_assistants.versions.retention import Retention, expire
 from heddle_assistants.versions.servicer import VersionServicer
 from heddle_assistants.versions.store import Versions
@@ -99,6 +101,7 @@ class AssistantsSettings(AccountSettings):
         "them. A file is read again when it changes.",
     )
     orchestrator_address: addresses.OrchestratorAddress = addresses.ORCHESTRATOR
+    connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
     migrate_on_read: bool = Field(
         default=True,
         description="Migrate an assistant of an older format to the newest one when it is first "
@@ -154,20 +157,27 @@ class AssistantsSettings(AccountSettings):
 
 
 @asynccontextmanager
-async def connect(settings: AssistantsSettings) -> AsyncGenerator[OrchestratorClient]:
-    """Yield the client of the orchestrator at the address of `settings`."""
+async def connect(settings: AssistantsSettings) -> AsyncGenerator[OtherServices]:
+    """Yield the clients of the services at the addresses of `settings`."""
     services = orchestrator_pb2.DESCRIPTOR.services_by_name.values()
-    async with service_channel(settings, settings.orchestrator_address, *services) as orchestrator:
-        yield OrchestratorClient(orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator))
+    contract = connector_pb2.DESCRIPTOR.services_by_name.values()
+    async with (
+        service_channel(settings, settings.orchestrator_address, *services) as orchestrator,
+        service_channel(settings, settings.connector_address, *contract) as connector,
+    ):
+        yield OtherServices(
+            orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
+            connector_pb2_grpc.ConnectorServiceStub(connector),
+        )
 
 
 @asynccontextmanager
 async def app(
-    settings: AssistantsSettings, orchestrator: OrchestratorClient
+    settings: AssistantsSettings, services: OtherServices
 ) -> AsyncGenerator[Sequence[Binding]]:
-    """Yield what the service serves, with the orchestrator that checks assistants."""
+    """Yield what the service serves, with the services that check assistants and providers."""
     credentials = ServiceCredentials("assistants")
-    validation = Validation(orchestrator, credentials)
+    validation = Validation(services, credentials)
     prices = prices_of_file(settings.prices)
     async with (
         open_database(settings.database) as database,
@@ -195,7 +205,7 @@ async def app(
         price_lookup = PriceLookup(database, keys, prices)
         batches = Batches(database, audit, migrates=settings.migrate_on_read)
         importer = RowImport(database, audit, keys, Egress(settings.private_networks), validation)
-        accounts = await account_service(database, audit, settings.database, settings)
+        accounts = await account_service(database, audit, settings.database, settings, services)
         yield [
             bind(
                 assistant_pb2_grpc.add_AssistantServiceServicer_to_server,

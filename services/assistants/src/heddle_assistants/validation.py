@@ -9,24 +9,18 @@ import structlog
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.orchestrator.v1 import orchestrator_pb2
-from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
 from heddle_runtime.contract.validation import NOT_CHECKED
 from heddle_runtime.errors import HeddleError, InvalidRequestError, Violation, from_rpc
 from heddle_runtime.identity.call_metadata import Context, call_options, new_call_options
 from heddle_runtime.identity.service_credentials import ServiceCredentials
+
+from heddle_assistants.other_services import OtherServices
 
 _TIMEOUT_SECONDS = 5.0
 _BATCH_TIMEOUT_SECONDS = 30.0
 _MAX_BATCH = 500
 _PAUSE_SECONDS = 5.0
 log = structlog.get_logger(__name__)
-
-
-@dataclass(slots=True)
-class OrchestratorClient:
-    """The client of the orchestrator, which may start later than this service."""
-
-    stub: "OrchestratorServiceAsyncStub | None" = None
 
 
 @dataclass(slots=True)
@@ -60,8 +54,8 @@ class Findings:
 class Validation:
     """Asks the orchestrator."""
 
-    def __init__(self, orchestrator: OrchestratorClient, credentials: ServiceCredentials) -> None:
-        self._orchestrator = orchestrator
+    def __init__(self, services: OtherServices, credentials: ServiceCredentials) -> None:
+        self._services = services
         self._credentials = credentials
         self._retry_at = 0.0
         """The time until which batches are not checked: an import must not wait in each of them."""
@@ -69,7 +63,7 @@ class Validation:
     @property
     def enabled(self) -> bool:
         """Whether there is an orchestrator that can be asked."""
-        return self._orchestrator.stub is not None
+        return self._services.orchestrator is not None
 
     async def check(
         self, assistant: pb.Assistant, stored: pb.Assistant | None, context: Context
@@ -83,7 +77,7 @@ class Validation:
         """
         request = orchestrator_pb2.ValidateAssistantRequest(assistant=assistant, stored=stored)
         try:
-            if (stub := self._orchestrator.stub) is None:
+            if (stub := self._services.orchestrator) is None:
                 return _not_checked()
             options = call_options(context, _TIMEOUT_SECONDS)
             options["timeout"] /= 2  # the rest is for storing it
@@ -104,7 +98,7 @@ class Validation:
         return findings
 
     async def _check_batch(self, assistants: Sequence[pb.Assistant]) -> list[Findings]:
-        if (stub := self._orchestrator.stub) is None:
+        if (stub := self._services.orchestrator) is None:
             return [Findings() for _ in assistants]
         if time.monotonic() < self._retry_at:
             return [_not_checked() for _ in assistants]

@@ -43,7 +43,7 @@ def announcement(
         ("Studio", f"{url}/studio/" if gateway.studio else "off (HEDDLE_GATEWAY_STUDIO)"),
         ("API", f"{url}/v1 (for OpenAI clients)"),
         ("Sign-in", _sign_in(gateway)),
-        ("Models", _models(default_model)),
+        ("Models", _models(default_model, f"{url}/studio/models")),
         ("gRPC", ", ".join(f"{name} {place}" for name, place in services.items())),
     ]
     if prepares_examples:
@@ -82,14 +82,14 @@ def _sign_in(gateway: GatewaySettings) -> str:
     return f"{people} Programs need an API key (heddle keys create)."
 
 
-def _models(default_model: str | None) -> str:
+def _models(default_model: str | None, screen: str) -> str:
     if default_model is None:
         return "The connector service has not answered yet."
     if default_model:
         return f"{default_model} answers, unless an assistant names another model."
     return (
-        "No model is connected: assistants quote what they find in documents. Connect a model in "
-        "the studio, and choose it as the default model."
+        "No model is connected: assistants quote what they find in documents. Connect a model at "
+        f"{screen}"
     )
 
 

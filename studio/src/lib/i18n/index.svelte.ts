@@ -5,6 +5,7 @@
  */
 
 import type assistants from "./assistants/en.json";
+import type connect from "./connect/en.json";
 import type knowledge from "./knowledge/en.json";
 import type models from "./models/en.json";
 import type operations from "./operations/en.json";
@@ -14,6 +15,7 @@ import type shell from "./shell/en.json";
 
 type TextKey = keyof (typeof shell &
   typeof assistants &
+  typeof connect &
   typeof knowledge &
   typeof models &
   typeof operations &

@@ -1,10 +1,11 @@
 /** Which texts a screen needs beside those of `shell`. */
 
-export type Part = "assistants" | "knowledge" | "models" | "operations" | "rubrics";
+export type Part = "assistants" | "connect" | "knowledge" | "models" | "operations" | "rubrics";
 const PARTS: Readonly<Record<string, readonly Part[]>> = {
   assistants: ["assistants", "models"],
   gallery: ["assistants", "models"],
   knowledge: ["knowledge", "models"],
+  models: ["connect", "operations"],
   rubrics: ["rubrics"],
   start: ["assistants", "knowledge", "models"],
   tools: ["assistants"],

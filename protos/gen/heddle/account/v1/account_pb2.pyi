@@ -523,10 +523,13 @@ class PutOrganizationRequest(_message.Message):
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     ONLY_NEW_FIELD_NUMBER: _builtins.int
+    ALLOW_FAILING_PROVIDERS_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """The `etag` of what the caller read. If empty, any version is replaced."""
     only_new: _builtins.bool
     """Fails if the organisation exists."""
+    allow_failing_providers: _builtins.bool
+    """Stores providers that list no models, too."""
     @_builtins.property
     def organization(self) -> Global___Organization:
         """The organisation as it shall be, with its slug."""
@@ -537,10 +540,11 @@ class PutOrganizationRequest(_message.Message):
         organization: Global___Organization | None = ...,
         etag: _builtins.str = ...,
         only_new: _builtins.bool = ...,
+        allow_failing_providers: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["organization", b"organization"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "only_new", b"only_new", "organization", b"organization"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_failing_providers", b"allow_failing_providers", "etag", b"etag", "only_new", b"only_new", "organization", b"organization"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -219,7 +219,9 @@ class AccountServiceServicer:
         and with `ALREADY_EXISTS` if `only_new` is set and it exists. The address of a server must be an `http` or `https` address without credentials, query and fragment; otherwise
         the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
         that the operator has not allowed (operators may use any), or if an unchanged secret would be
-        sent to a different server.
+        sent to a different server. Unless
+        `allow_failing_providers` is set, it fails as well if a new or changed provider lists no models
+        (see `heddle.connector.v1.ConnectorService.CheckProvider`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -62,7 +62,9 @@ class AccountServiceStub:
     and with `ALREADY_EXISTS` if `only_new` is set and it exists. The address of a server must be an `http` or `https` address without credentials, query and fragment; otherwise
     the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
     that the operator has not allowed (operators may use any), or if an unchanged secret would be
-    sent to a different server.
+    sent to a different server. Unless
+    `allow_failing_providers` is set, it fails as well if a new or changed provider lists no models
+    (see `heddle.connector.v1.ConnectorService.CheckProvider`).
     """
     PutUser: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]
     """Creates or replaces a user of one organisation; unset fields are cleared. E-mail addresses are
@@ -185,7 +187,9 @@ class AccountServiceAsyncStub(AccountServiceStub):
     and with `ALREADY_EXISTS` if `only_new` is set and it exists. The address of a server must be an `http` or `https` address without credentials, query and fragment; otherwise
     the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
     that the operator has not allowed (operators may use any), or if an unchanged secret would be
-    sent to a different server.
+    sent to a different server. Unless
+    `allow_failing_providers` is set, it fails as well if a new or changed provider lists no models
+    (see `heddle.connector.v1.ConnectorService.CheckProvider`).
     """
     PutUser: _aio.UnaryUnaryMultiCallable[_account_pb2.PutUserRequest, _account_pb2.PutUserResponse]  # type: ignore[assignment]
     """Creates or replaces a user of one organisation; unset fields are cleared. E-mail addresses are
@@ -347,7 +351,9 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         and with `ALREADY_EXISTS` if `only_new` is set and it exists. The address of a server must be an `http` or `https` address without credentials, query and fragment; otherwise
         the call fails with `INVALID_ARGUMENT`. It fails alike if the address is in a private network
         that the operator has not allowed (operators may use any), or if an unchanged secret would be
-        sent to a different server.
+        sent to a different server. Unless
+        `allow_failing_providers` is set, it fails as well if a new or changed provider lists no models
+        (see `heddle.connector.v1.ConnectorService.CheckProvider`).
         """
 
     @_abc_1.abstractmethod

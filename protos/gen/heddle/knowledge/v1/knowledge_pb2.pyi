@@ -878,6 +878,9 @@ class GetCollectionOptionsResponse(_message.Message):
     LANGUAGES_FIELD_NUMBER: _builtins.int
     PAGE_HANDLINGS_FIELD_NUMBER: _builtins.int
     DEFAULT_CHUNKING_FIELD_NUMBER: _builtins.int
+    RERANKING_MODEL_FIELD_NUMBER: _builtins.int
+    reranking_model: _builtins.str
+    """The model that can rank what a search finds once more. Empty if there is none."""
     @_builtins.property
     def embedding_models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The embedding models, the default first."""
@@ -901,10 +904,11 @@ class GetCollectionOptionsResponse(_message.Message):
         languages: _abc.Iterable[_builtins.str] | None = ...,
         page_handlings: _abc.Iterable[Global___PageHandling.ValueType] | None = ...,
         default_chunking: Global___Chunking | None = ...,
+        reranking_model: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["default_chunking", b"default_chunking"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_chunking", b"default_chunking", "embedding_models", b"embedding_models", "languages", b"languages", "page_handlings", b"page_handlings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_chunking", b"default_chunking", "embedding_models", b"embedding_models", "languages", b"languages", "page_handlings", b"page_handlings", "reranking_model", b"reranking_model"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -15,6 +15,7 @@ from heddle_assistants.accounts.collections import Collections
 from heddle_assistants.accounts.key_text import Peppers
 from heddle_assistants.accounts.organizations import Organizations, reseal
 from heddle_assistants.accounts.owner_organizations import create_default_organization
+from heddle_assistants.accounts.provider_tests import ProviderTests
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.servicer import AccountServicer
 from heddle_assistants.accounts.sign_in.limits import SignInLimits
@@ -26,6 +27,7 @@ from heddle_assistants.accounts.user_list import UserList
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.encryption import Keys
+from heddle_assistants.other_services import OtherServices
 
 SHORTEST = 32
 PEPPER_FILE = ".pepper"
@@ -91,9 +93,15 @@ class AccountSettings(EgressSettings):
 
 
 async def account_service(
-    database: Database, audit: AuditLog, url: str, settings: AccountSettings
+    database: Database,
+    audit: AuditLog,
+    url: str,
+    settings: AccountSettings,
+    services: OtherServices | None = None,
 ) -> Binding:
     """Return the account service of an open database at `url`.
+
+    Providers are tested by one of `services`.
 
     Raises:
         ValueError: A secret is missing: a setting with PostgreSQL, or one that stored keys and
@@ -126,6 +134,7 @@ async def account_service(
         Passwords(database, audit, sessions, hashes, limits),
         organizations,
         Addresses(organizations, Egress(settings.private_networks)),
+        ProviderTests(organizations, services or OtherServices()),
         users,
         UserList(database, audit),
         api_keys,

@@ -19,6 +19,7 @@ from heddle_assistants.accounts.addresses import Addresses
 from heddle_assistants.accounts.api_keys import ApiKeys, usable
 from heddle_assistants.accounts.collections import Collections
 from heddle_assistants.accounts.organizations import Organization, Organizations
+from heddle_assistants.accounts.provider_tests import ProviderTests
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.secret_members import masked
 from heddle_assistants.accounts.settings_text import parsed
@@ -36,6 +37,7 @@ class AccountServicer(SignInServicer):
 
     organizations: Organizations
     addresses: Addresses
+    provider_tests: ProviderTests
     users: Users
     user_list: UserList
     keys: ApiKeys
@@ -125,6 +127,8 @@ class AccountServicer(SignInServicer):
         settings = parsed(organization.settings_json) if organization.settings_json else None
         if settings is not None:
             await self.addresses.check(organization.slug, settings)
+            if not request.allow_failing_providers:
+                await self.provider_tests.check(organization.slug, settings, context)
         stored = await self.organizations.put(request, settings)
         message = _with_settings(stored)
         return pb.PutOrganizationResponse(organization=message, etag=stored.etag)

@@ -64,6 +64,9 @@ def set_organization(
         str,
         typer.Option(help="The etag that `show` printed: fail if the settings have changed since."),
     ] = "",
+    allow_failing_providers: Annotated[
+        bool, typer.Option(help="Store providers that list no models, too.")
+    ] = False,
 ) -> None:
     """Create an organisation, or change its settings or its name."""
     organization = pb.Organization(
@@ -72,7 +75,10 @@ def set_organization(
     with connected("assistants", AccountServiceStub) as connection:
         known = etag or _etag(connection, slug)
         request = pb.PutOrganizationRequest(
-            organization=organization, etag=known, only_new=not known
+            organization=organization,
+            etag=known,
+            only_new=not known,
+            allow_failing_providers=allow_failing_providers,
         )
         connection.stub.PutOrganization(request)
     out.print(plain(f"{slug}: {'changed' if known else 'made'}"))

@@ -10,7 +10,7 @@ from heddle_cli.failures import listens
 from heddle_cli.service_reports import Report
 
 _PROVIDERS = "providers"
-_CONNECT = "See the studio under Models, or docs/guides/providers.md."
+_CONNECT = "See “Connect a model” in the studio, or docs/guides/providers.md."
 
 
 def port_findings(reports: Sequence[Report]) -> Iterator[Finding]:

@@ -31,5 +31,8 @@ class DefaultModel(Connector[NoSettings]):
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Refuse the call: no model is connected."""
-        raise NoModelError("No model is connected. Ask your administrator to connect one.")
+        raise NoModelError(
+            "No model is connected. An administrator connects one in the studio, under “Connect a "
+            "model”."
+        )
         yield ()

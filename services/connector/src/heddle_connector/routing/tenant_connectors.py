@@ -155,7 +155,7 @@ class TenantConnectors:
             NotSetUpError: The connector is not available to organisations.
         """
         name, slug = request.connector, request.organization
-        settings = await self.settings.of(slug, "")
+        settings = await self.settings.current(slug)
         if not settings.organization:
             raise no_organization(slug)
         operator_connector = self.registry.get(name)

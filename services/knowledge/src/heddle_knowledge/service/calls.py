@@ -66,6 +66,7 @@ class Backends:
         search_seconds: The time limit of the search of one collection.
         shares: Knows what the imported registry shares.
         settings: The settings of organisations; None if no service has them.
+        reranking_model: The name of the reranking model; empty if there is none.
     """
 
     sources: "Mapping[str, CollectionSource]"
@@ -78,6 +79,7 @@ class Backends:
     search_seconds: float
     shares: Shares = none_shared
     settings: "OrganizationSettings | None" = None
+    reranking_model: str = ""
 
 
 class CollectionAccess:

@@ -43,6 +43,7 @@ class CollectionCalls(Calls):
             handlings.append(pb.PAGE_HANDLING_SEARCH)
         return pb.GetCollectionOptionsResponse(
             embedding_models=[each.info().model for each in await self._backends.embedders()],
+            reranking_model=self._backends.reranking_model,
             languages=[*sorted({*STEMMED, *IN_PAIRS}), NO_LANGUAGE],
             page_handlings=handlings,
             default_chunking=pb.Chunking(

@@ -69,6 +69,15 @@ class OrganizationSettings:
                 return settings
         return await self._settings(pb.ResolveSettingsRequest(organization=DEFAULT_ORGANIZATION))
 
+    async def current(self, organization: str) -> pb.ResolveSettingsResponse:
+        """Return the settings of an organisation as they are now. They are not cached.
+
+        Raises:
+            HeddleError: The settings are not available.
+        """
+        request = pb.ResolveSettingsRequest(organization=organization)
+        return await self._credentials.call(self._accounts.ResolveSettings, request)
+
     async def number(self, organization: str, owner: str) -> int | None:
         """Return the number that identifies an assistant's owner in imported data, if there is one.
 
