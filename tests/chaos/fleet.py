@@ -105,7 +105,10 @@ async def _keys(replicas: Replicas, provider: Provider) -> list[str]:
     organization = pb.Organization(slug="uni", settings_json=json.dumps(settings))
     secret = SECRETS["HEDDLE_IDENTITY_SECRET"][0]
     for name, request in (
-        ("PutOrganization", pb.PutOrganizationRequest(organization=organization, allow_failing_providers=True)),
+        (
+            "PutOrganization",
+            pb.PutOrganizationRequest(organization=organization, allow_failing_providers=True),
+        ),
         ("PutUser", pb.PutUserRequest(email=USER, organization="uni", role="creator")),
     ):
         await _accounts(replicas, secret, name, request)

@@ -14,6 +14,7 @@ SERVICES = {"orchestrator": "127.0.0.1:9101", "tools": "127.0.0.1:9102"}
 def text(
     default_model: str | None = "",
     *,
+    setup_link: str = "",
     prepares_examples: bool = False,
     log_file: Path | None = None,
     **gateway: Any,
@@ -26,6 +27,7 @@ def text(
         "127.0.0.1:8080",
         SERVICES,
         default_model,
+        setup_link=setup_link,
         prepares_examples=prepares_examples,
         log_file=log_file,
     )
@@ -63,6 +65,12 @@ def test_it_says_what_runs_and_where() -> None:
 )
 def test_it_says_who_may_sign_in(gateway: dict[str, Any], sign_in: str) -> None:
     assert sign_in in text(**gateway)
+
+
+def test_it_shows_the_link_for_the_operators_account_as_long_as_it_is_good() -> None:
+    link = f"http://127.0.0.1:8080/studio/setup#{'0' * 40}"
+    assert "Account" not in text(development=False, api_key=KEY)
+    assert text(development=False, api_key=KEY, setup_link=link).count(link) == 1
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ async def front(tmp_path: Path) -> AsyncIterator[Front]:
 
 async def test_a_user_of_lamb_signs_in_with_lambs_password_and_acts(front: Front) -> None:
     ways = (await front.bench.client.get("/login")).json()
-    assert ways == {"password": True, "oidc": [], "other_system": "LAMB"}
+    assert ways == {"password": True, "oidc": [], "other_system": "LAMB", "setup": True}
     response = await front.sign_in()
     assert response.status_code == 200, response.text
     me = (await front.bench.client.get("/v1/me")).json()

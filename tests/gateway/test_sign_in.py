@@ -8,12 +8,14 @@ from typing import Any
 
 import httpx
 import pytest
-from gateway.accounts import ANN, CREATORS, Bench, gateway
+from gateway.accounts import ANN, CREATORS, SECRET, Bench, gateway
 from gateway.conftest import KEY
 from gateway.conftest import gateway as scripted_gateway
 from heddle.account.v1 import account_pb2 as pb
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS
 from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.setup_link import setup_secret
+from pydantic import SecretStr
 
 PASSWORD = "correct horse battery"
 OTHER_PASSWORD = "staple in another stable"
@@ -91,7 +93,30 @@ async def test_a_user_signs_in_acts_and_signs_out(bench: Bench) -> None:
 
 async def test_the_ways_of_signing_in_need_no_key(bench: Bench) -> None:
     response = await bench.client.get("/login")
-    assert response.json() == {"password": True, "oidc": [], "other_system": None}
+    ways = {"password": True, "oidc": [], "other_system": None}
+    assert response.json() == {**ways, "setup": True}
+
+
+async def test_the_first_operator_makes_an_account_with_the_link_and_is_signed_in(
+    bench: Bench,
+) -> None:
+    body = {
+        "email": "First@Uni.example",
+        "password": PASSWORD,
+        "secret": setup_secret(SecretStr(SECRET)),
+    }
+    wrong = await bench.client.post("/login/operator", json={**body, "secret": "guessed"})
+    assert (wrong.status_code, COOKIE in bench.client.cookies) == (403, False)
+    me = (await bench.client.post("/login/operator", json=body)).json()
+    assert (me["email"], me["organization"]) == ("first@uni.example", "default")
+    assert "manage_installation" in me["rights"]
+    assert (await bench.client.get("/v1/me")).json() == me
+    listed = (await bench.client.get("/organizations")).json()["organizations"]
+    assert "default" in [each["slug"] for each in listed]
+    assert not (await bench.client.get("/login")).json()["setup"]
+    page = await headers(bench)
+    again = await bench.client.post("/login/operator", json=body, headers=page)
+    assert again.status_code == 409
 
 
 async def test_passwords_can_be_switched_off(tmp_path: Path) -> None:

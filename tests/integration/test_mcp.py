@@ -111,7 +111,8 @@ async def set_up(channel: grpc.aio.Channel, upstream: Upstream, site: str) -> st
     }
     made = account_pb2.Organization(slug="uni", settings_json=json.dumps(settings))
     await accounts.PutOrganization(
-        account_pb2.PutOrganizationRequest(organization=made, allow_failing_providers=True), **signed()
+        account_pb2.PutOrganizationRequest(organization=made, allow_failing_providers=True),
+        **signed(),
     )
     user = account_pb2.PutUserRequest(email=ANN, organization="uni", role="creator")
     await accounts.PutUser(user, **signed())

@@ -109,7 +109,8 @@ async def set_up(channel: grpc.aio.Channel, site: MoodleServer, model: Upstream)
     )
     made = account_pb2.Organization(slug="uni", settings_json=settings)
     await accounts.PutOrganization(
-        account_pb2.PutOrganizationRequest(organization=made, allow_failing_providers=True), **signed()
+        account_pb2.PutOrganizationRequest(organization=made, allow_failing_providers=True),
+        **signed(),
     )
     for email in (ANN, BEN):
         user = account_pb2.PutUserRequest(email=email, organization="uni", role="creator")

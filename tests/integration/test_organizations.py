@@ -39,7 +39,9 @@ class Operator:
         openai = {"base_url": provider.url, "api_key": f"sk-{slug}"}
         settings = {"setups": {"default": {"providers": {"openai": openai}, **setup}}}
         made = account_pb2.Organization(slug=slug, settings_json=json.dumps(settings))
-        request = account_pb2.PutOrganizationRequest(organization=made, allow_failing_providers=True)
+        request = account_pb2.PutOrganizationRequest(
+            organization=made, allow_failing_providers=True
+        )
         await self._accounts.PutOrganization(request, **signed())
         return await self.key(slug, f"ann@{slug}.example")
 

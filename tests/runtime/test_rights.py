@@ -61,7 +61,12 @@ WITHOUT = {
 }
 """Methods that change something and name no right, with the reason."""
 SERVICES_ONLY = (
-    *("Account.SignIn", "Account.SignInWithProvider", "Account.ResolveSession"),
+    *(
+        "Account.SignIn",
+        "Account.CreateFirstOperator",
+        "Account.SignInWithProvider",
+        "Account.ResolveSession",
+    ),
     *("Account.SwitchSession", "Account.EndSession", "Following.", "Job.", "RowBatch."),
     *("Migration.", "Audit.RecordAuditEvents", "Usage.RecordUsage", "Usage.ReserveUsage"),
     "Assistant.UseConfirmation",

@@ -28,6 +28,7 @@ const PAGES: Readonly<Record<string, string>> = {
   migration: "lamb-import",
   "migration/[id]": "lamb-import",
   health: "faults",
+  setup: "sign-in",
   "sign-in": "sign-in",
 };
 

@@ -48,6 +48,11 @@ class Session {
     this.#enter(await data(api.POST("/login", { body: { email, password } })));
   }
 
+  /** Make the account of the first operator, and sign in with it. */
+  async setUp(body: components["schemas"]["FirstOperator"]): Promise<void> {
+    this.#enter(await data(api.POST("/login/operator", { body })));
+  }
+
   /** Act in another organisation of the user. All screens show what is there. */
   async switchTo(organization: string): Promise<void> {
     this.#enter(await data(api.POST("/login/organization", { body: { organization } })));

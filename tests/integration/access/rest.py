@@ -414,7 +414,7 @@ NO_IDENTIFIER = {
     *("GET /lamb/v1/completions/tools", "GET /lamb/v1/completions/list"),
     *("GET /lamb/v1/completions/orchestrators", "GET /query/plugins", "GET /ingestion/plugins"),
     *("GET /v1/me", "PUT /v1/me/password", "GET /login", "POST /login", "POST /logout"),
-    *("POST /login/organization", "GET /login/oidc/{provider}"),
+    *("POST /login/organization", "POST /login/operator", "GET /login/oidc/{provider}"),
     "GET /login/oidc/{provider}/callback",
     *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
     *("GET /", "GET /errors", "GET /studio", "GET /studio/{path}"),

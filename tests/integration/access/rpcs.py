@@ -187,6 +187,10 @@ RPCS: dict[str, Rpc] = {
         NOT_FOUND, lambda it: {**_user(it), "shared_things": person_pb2.SHARED_THINGS_DELETE}
     ),
     "Account.SignIn": Rpc(REFUSED, lambda _: {"email": OWNER.subject, "password": "x"}),
+    "Account.GetSetup": Rpc(REFUSED, lambda _: {}),
+    "Account.CreateFirstOperator": Rpc(
+        REFUSED, lambda _: {"email": "first@uni.example", "password": "x" * 12, "secret": "x"}
+    ),
     "Account.SignInWithProvider": Rpc(
         REFUSED, lambda _: {"email": OWNER.subject, "provider": "sso"}
     ),

@@ -238,7 +238,9 @@ async def test_a_deleted_organization_leaves_nothing_but_pseudonyms_in_the_audit
         async with it.client() as operator:
             settings = {"providers": {"openai": {"api_key": "sk-of-uni", "enabled": True}}}
             body = {"name": "University", "settings": settings}
-            assert (await operator.put("/organizations/uni?allow_failing_providers=true", json=body)).is_success
+            assert (
+                await operator.put("/organizations/uni?allow_failing_providers=true", json=body)
+            ).is_success
             assert (await operator.post("/assistants", json=OTHER)).is_success
 
         for each in (it.canary, BEA, OF_BEA[0]):

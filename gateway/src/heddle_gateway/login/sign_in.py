@@ -7,6 +7,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 from heddle.account.v1 import account_pb2 as pb
 from heddle_runtime.errors import (
+    HeddleError,
     InvalidRequestError,
     NotSetUpError,
     UnauthenticatedError,
@@ -21,7 +22,7 @@ from heddle_gateway.auth.sessions import Session, session_of
 from heddle_gateway.http.models import Model, Name, StrictModel
 from heddle_gateway.http.operations import Access
 from heddle_gateway.login.me import Me, me_of_session
-from heddle_gateway.login.ways import SignInWays, sign_in_ways
+from heddle_gateway.login.ways import OfferedWays, sign_in_ways
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 
@@ -30,6 +31,7 @@ routes = Routes("sign-in", Access.OPEN)
 MAX_EMAIL_CHARACTERS = 255
 MAX_PASSWORD_CHARACTERS = 256
 _SLUG_CHARACTERS = 63
+_NAME_CHARACTERS = 200
 _WRONG = "The e-mail address or the password is not correct."
 COOKIE = {"Set-Cookie": "The token of the session: HttpOnly, SameSite=Strict."}
 
@@ -44,6 +46,17 @@ class Credentials(StrictModel):
         max_length=_SLUG_CHARACTERS,
         description="The slug of the organisation to act in. By default the user's home.",
     )
+
+
+class FirstOperator(StrictModel):
+    """The account of the first operator."""
+
+    email: Name = Field(max_length=MAX_EMAIL_CHARACTERS)
+    password: Name = Field(
+        max_length=MAX_PASSWORD_CHARACTERS, description="As in `PUT /v1/me/password`."
+    )
+    secret: Name = Field(max_length=100, description="What follows the # in the link.")
+    name: str = Field(default="", max_length=_NAME_CHARACTERS)
 
 
 class Choice(StrictModel):
@@ -65,9 +78,38 @@ class SignedOut(Model):
 
 
 @routes.get("/login")
-async def read_ways(api: Call) -> SignInWays:
+async def read_ways(api: Call) -> OfferedWays:
     """Return the ways of signing in. No key is needed."""
-    return sign_in_ways(api.state)
+    ways = sign_in_ways(api.state).model_dump()
+    return OfferedWays(**ways, setup=await _lacks_operator(api))
+
+
+async def _lacks_operator(api: Call) -> bool:
+    """Return whether the first operator can make an account; false if nobody knows."""
+    if api.state.settings.development or not api.state.settings.password_login:
+        return False
+    try:
+        response = await as_gateway(api, api.services.accounts.GetSetup, pb.GetSetupRequest())
+    except HeddleError:
+        return False
+    return response.operator_missing
+
+
+@routes.post("/login/operator", errors=(400, 403, 409, 429, 501, 503), headers=COOKIE)
+async def create_first_operator(api: Call, body: FirstOperator) -> Me:
+    """Make the account of the first operator, and sign in.
+
+    The secret is in the link that Heddle prints when it starts. It is good for one account; after
+    that, the status is 409.
+    """
+    api.state.browsers.check_page(api.raw)
+    if not api.state.settings.password_login:
+        raise NotSetUpError("Users cannot sign in with a password here.")
+    request = pb.CreateFirstOperatorRequest(**body.model_dump())
+    await as_gateway(api, api.services.accounts.CreateFirstOperator, request)
+    client = client_address(api.raw, api.state.settings.trusted_proxies)
+    credentials = Credentials(email=body.email, password=body.password)
+    return await entered(api, await _own_session(api, credentials, client))
 
 
 @routes.post("/login", errors=(401, 403, 429, 501, 503), headers=COOKIE)

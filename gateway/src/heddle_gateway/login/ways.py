@@ -23,6 +23,15 @@ class SignInWays(Model):
     )
 
 
+class OfferedWays(SignInWays):
+    """The ways of signing in, for who has not signed in yet."""
+
+    setup: bool = Field(
+        description="Whether the operator's account is yet to be made, with the link that Heddle "
+        "prints when it starts."
+    )
+
+
 def sign_in_ways(state: State) -> SignInWays:
     """Return the ways of signing in that a gateway offers."""
     providers = (each.configuration for each in state.providers.values())

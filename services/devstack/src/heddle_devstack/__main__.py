@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 from heddle_gateway.app import Gateway
 from heddle_gateway.http.server import serving
+from heddle_runtime.identity.setup_link import setup_link
 from heddle_runtime.serving.background import in_background, repeating
 from heddle_runtime.serving.server import start, stopped
 from heddle_runtime.settings.service import read
@@ -17,7 +18,7 @@ from heddle_runtime.telemetry.export import exporting
 from heddle_runtime.telemetry.metrics.endpoint import serving_metrics
 
 from heddle_devstack import Stack, StackSettings, stack
-from heddle_devstack.announcement import announcement, default_model
+from heddle_devstack.announcement import announcement, default_model, operator_missing
 from heddle_devstack.examples import prepare
 from heddle_devstack.settings import DevstackSettings
 
@@ -57,6 +58,11 @@ async def announce(settings: StackSettings, running: Stack, address: str) -> Non
         address,
         {**{name: getattr(running, name) for name in names}, **running.optional},
         await default_model(running.to_connector),
+        setup_link=(
+            setup_link(f"http://{address}/studio", settings.gateway.identity_secret)
+            if await operator_missing(settings.gateway, running.to_assistants)
+            else ""
+        ),
         prepares_examples=own.examples,
         log_file=own.log_file.absolute() if own.log == "file" else None,
     )

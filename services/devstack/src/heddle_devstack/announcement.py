@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import grpc
+from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle_gateway.settings import GatewaySettings
 from heddle_runtime.contract.default_model import DEFAULT_CONNECTOR
@@ -14,15 +15,17 @@ from heddle_runtime.identity.service_credentials import ServiceCredentials
 _WIDTH = 88
 _LABEL_WIDTH = 11
 _LIST_SECONDS = 2.0
+_ACCOUNT = "The operator has none yet. Make it with this link, which is good once:"
 
 
-def announcement(
+def announcement(  # noqa: PLR0913 - each is a row of the text
     version: str,
     gateway: GatewaySettings,
     address: str,
     services: Mapping[str, str],
     default_model: str | None,
     *,
+    setup_link: str,
     prepares_examples: bool,
     log_file: Path | None,
 ) -> str:
@@ -35,6 +38,7 @@ def announcement(
         services: The addresses of the services by name.
         default_model: What answers unless an assistant says otherwise, empty if nothing does; None
             if it is not known yet.
+        setup_link: With which the first operator makes an account; empty if there is one.
         prepares_examples: Whether the documents of the examples are being ingested.
         log_file: Where the log is; None: on standard error.
     """
@@ -43,6 +47,7 @@ def announcement(
         ("Studio", f"{url}/studio/" if gateway.studio else "off (HEDDLE_GATEWAY_STUDIO)"),
         ("API", f"{url}/v1 (for OpenAI clients)"),
         ("Sign-in", _sign_in(gateway)),
+        *([("Account", f"{_ACCOUNT} {setup_link}")] if setup_link else []),
         ("Models", _models(default_model, f"{url}/studio/models")),
         ("gRPC", ", ".join(f"{name} {place}" for name, place in services.items())),
     ]
@@ -55,6 +60,19 @@ def announcement(
     rows.append(("Log", str(log_file) if log_file else "JSON lines on standard error"))
     lines = [f"Heddle {version} is running. Ctrl+C stops it.", ""]
     return "\n".join([*lines, *(line for row in rows for line in _lines(*row)), ""])
+
+
+async def operator_missing(gateway: GatewaySettings, channel: grpc.aio.Channel) -> bool:
+    """Return whether the first operator needs an account, and can make it in the studio."""
+    if gateway.development or not (gateway.studio and gateway.password_login):
+        return False
+    method = account_pb2_grpc.AccountServiceStub(channel).GetSetup
+    try:
+        request = account_pb2.GetSetupRequest()
+        response = await ServiceCredentials("heddle").call(method, request, _LIST_SECONDS)
+    except HeddleError:
+        return False
+    return response.operator_missing
 
 
 async def default_model(channel: grpc.aio.Channel) -> str | None:

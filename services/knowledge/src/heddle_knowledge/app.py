@@ -116,7 +116,9 @@ async def app(
             grants=GrantVerifier(secret),
             interpreter=get_vlm(settings, http),
             embedders=store.embedders,
-            reranking_model=settings.reranker_model if settings.remote(settings.reranker_url) else "",
+            reranking_model=settings.reranker_model
+            if settings.remote(settings.reranker_url)
+            else "",
             forget_files=queue.forget_all,
             search_seconds=seconds,
             shares=shares,

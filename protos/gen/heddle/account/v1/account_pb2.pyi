@@ -1697,6 +1697,96 @@ class NewUser(_message.Message):
 Global___NewUser: _TypeAlias = NewUser  # noqa: Y015
 
 @_typing.final
+class GetSetupRequest(_message.Message):
+    """Request of `GetSetup`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSetupRequest: _TypeAlias = GetSetupRequest  # noqa: Y015
+
+@_typing.final
+class GetSetupResponse(_message.Message):
+    """Response of `GetSetup`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATOR_MISSING_FIELD_NUMBER: _builtins.int
+    operator_missing: _builtins.bool
+    """Whether `CreateFirstOperator` can make an account."""
+    def __init__(
+        self,
+        *,
+        operator_missing: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["operator_missing", b"operator_missing"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSetupResponse: _TypeAlias = GetSetupResponse  # noqa: Y015
+
+@_typing.final
+class CreateFirstOperatorRequest(_message.Message):
+    """Request of `CreateFirstOperator`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMAIL_FIELD_NUMBER: _builtins.int
+    PASSWORD_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    """The e-mail address."""
+    password: _builtins.str
+    """The password, as of `SetPassword`."""
+    secret: _builtins.str
+    """The secret of the link."""
+    name: _builtins.str
+    """The name shown to people."""
+    def __init__(
+        self,
+        *,
+        email: _builtins.str = ...,
+        password: _builtins.str = ...,
+        secret: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "name", b"name", "password", b"password", "secret", b"secret"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateFirstOperatorRequest: _TypeAlias = CreateFirstOperatorRequest  # noqa: Y015
+
+@_typing.final
+class CreateFirstOperatorResponse(_message.Message):
+    """Response of `CreateFirstOperator`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateFirstOperatorResponse: _TypeAlias = CreateFirstOperatorResponse  # noqa: Y015
+
+@_typing.final
 class SignInWithProviderRequest(_message.Message):
     """Request of `SignInWithProvider`."""
 

@@ -126,6 +126,16 @@ class AccountServiceStub:
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInRequest.SerializeToString,
                 response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInResponse.FromString,
                 _registered_method=True)
+        self.GetSetup = channel.unary_unary(
+                '/heddle.account.v1.AccountService/GetSetup',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.GetSetupRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.GetSetupResponse.FromString,
+                _registered_method=True)
+        self.CreateFirstOperator = channel.unary_unary(
+                '/heddle.account.v1.AccountService/CreateFirstOperator',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.CreateFirstOperatorRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.CreateFirstOperatorResponse.FromString,
+                _registered_method=True)
         self.SignInWithProvider = channel.unary_unary(
                 '/heddle.account.v1.AccountService/SignInWithProvider',
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInWithProviderRequest.SerializeToString,
@@ -323,6 +333,24 @@ class AccountServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetSetup(self, request, context):
+        """Returns whether the first operator can make an account. Only for callers with the scope `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateFirstOperator(self, request, context):
+        """Makes the account of the first operator: a user of the operator's organisation who may do
+        everything. Only for callers with the scope `service`. Fails with `PERMISSION_DENIED` if the
+        secret is not that of the link which Heddle prints, and with `ABORTED` and reason `CONFLICT` if
+        an account was made with it before, also if that is deleted, if the environment names operators,
+        or if the address is that of a user.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SignInWithProvider(self, request, context):
         """Starts a session of a user whose e-mail address an identity provider, or another installation, has verified.
         Only for callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has
@@ -466,6 +494,16 @@ def add_AccountServiceServicer_to_server(servicer, server):
                     servicer.SignIn,
                     request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInRequest.FromString,
                     response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.SignInResponse.SerializeToString,
+            ),
+            'GetSetup': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSetup,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.GetSetupRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.GetSetupResponse.SerializeToString,
+            ),
+            'CreateFirstOperator': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateFirstOperator,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.CreateFirstOperatorRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.CreateFirstOperatorResponse.SerializeToString,
             ),
             'SignInWithProvider': grpc.unary_unary_rpc_method_handler(
                     servicer.SignInWithProvider,
@@ -964,6 +1002,60 @@ class AccountService:
             '/heddle.account.v1.AccountService/SignIn',
             heddle_dot_account_dot_v1_dot_account__pb2.SignInRequest.SerializeToString,
             heddle_dot_account_dot_v1_dot_account__pb2.SignInResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSetup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/GetSetup',
+            heddle_dot_account_dot_v1_dot_account__pb2.GetSetupRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.GetSetupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateFirstOperator(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/CreateFirstOperator',
+            heddle_dot_account_dot_v1_dot_account__pb2.CreateFirstOperatorRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.CreateFirstOperatorResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -120,6 +120,15 @@ class AccountServiceStub:
     the next attempt after 10 failures of an address, or 50 of a client, in 15 minutes. Failures
     are counted in the database for all replicas.
     """
+    GetSetup: _grpc.UnaryUnaryMultiCallable[_account_pb2.GetSetupRequest, _account_pb2.GetSetupResponse]
+    """Returns whether the first operator can make an account. Only for callers with the scope `service`."""
+    CreateFirstOperator: _grpc.UnaryUnaryMultiCallable[_account_pb2.CreateFirstOperatorRequest, _account_pb2.CreateFirstOperatorResponse]
+    """Makes the account of the first operator: a user of the operator's organisation who may do
+    everything. Only for callers with the scope `service`. Fails with `PERMISSION_DENIED` if the
+    secret is not that of the link which Heddle prints, and with `ABORTED` and reason `CONFLICT` if
+    an account was made with it before, also if that is deleted, if the environment names operators,
+    or if the address is that of a user.
+    """
     SignInWithProvider: _grpc.UnaryUnaryMultiCallable[_account_pb2.SignInWithProviderRequest, _account_pb2.SignInWithProviderResponse]
     """Starts a session of a user whose e-mail address an identity provider, or another installation, has verified.
     Only for callers with the scope `service`. Fails with `UNAUTHENTICATED` if no enabled user has
@@ -244,6 +253,15 @@ class AccountServiceAsyncStub(AccountServiceStub):
     the password is wrong or the user is disabled. Fails with `RESOURCE_EXHAUSTED` and the time of
     the next attempt after 10 failures of an address, or 50 of a client, in 15 minutes. Failures
     are counted in the database for all replicas.
+    """
+    GetSetup: _aio.UnaryUnaryMultiCallable[_account_pb2.GetSetupRequest, _account_pb2.GetSetupResponse]  # type: ignore[assignment]
+    """Returns whether the first operator can make an account. Only for callers with the scope `service`."""
+    CreateFirstOperator: _aio.UnaryUnaryMultiCallable[_account_pb2.CreateFirstOperatorRequest, _account_pb2.CreateFirstOperatorResponse]  # type: ignore[assignment]
+    """Makes the account of the first operator: a user of the operator's organisation who may do
+    everything. Only for callers with the scope `service`. Fails with `PERMISSION_DENIED` if the
+    secret is not that of the link which Heddle prints, and with `ABORTED` and reason `CONFLICT` if
+    an account was made with it before, also if that is deleted, if the environment names operators,
+    or if the address is that of a user.
     """
     SignInWithProvider: _aio.UnaryUnaryMultiCallable[_account_pb2.SignInWithProviderRequest, _account_pb2.SignInWithProviderResponse]  # type: ignore[assignment]
     """Starts a session of a user whose e-mail address an identity provider, or another installation, has verified.
@@ -468,6 +486,27 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         the password is wrong or the user is disabled. Fails with `RESOURCE_EXHAUSTED` and the time of
         the next attempt after 10 failures of an address, or 50 of a client, in 15 minutes. Failures
         are counted in the database for all replicas.
+        """
+
+    @_abc_1.abstractmethod
+    def GetSetup(
+        self,
+        request: _account_pb2.GetSetupRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.GetSetupResponse, _abc.Awaitable[_account_pb2.GetSetupResponse]]:
+        """Returns whether the first operator can make an account. Only for callers with the scope `service`."""
+
+    @_abc_1.abstractmethod
+    def CreateFirstOperator(
+        self,
+        request: _account_pb2.CreateFirstOperatorRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.CreateFirstOperatorResponse, _abc.Awaitable[_account_pb2.CreateFirstOperatorResponse]]:
+        """Makes the account of the first operator: a user of the operator's organisation who may do
+        everything. Only for callers with the scope `service`. Fails with `PERMISSION_DENIED` if the
+        secret is not that of the link which Heddle prints, and with `ABORTED` and reason `CONFLICT` if
+        an account was made with it before, also if that is deleted, if the environment names operators,
+        or if the address is that of a user.
         """
 
     @_abc_1.abstractmethod

@@ -4,6 +4,7 @@ from heddle.account.v1 import account_pb2_grpc as pb_grpc
 from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.http.egress import Egress, EgressSettings
 from heddle_runtime.identity.secrets import read_or_create_secret, split_secrets
+from heddle_runtime.identity.setup_link import setup_secret
 from heddle_runtime.serving.server import Binding, bind
 from heddle_runtime.storage.database.address import SqliteAddress, parse
 from heddle_runtime.storage.database.engine import Database
@@ -18,6 +19,7 @@ from heddle_assistants.accounts.owner_organizations import create_default_organi
 from heddle_assistants.accounts.provider_tests import ProviderTests
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
 from heddle_assistants.accounts.servicer import AccountServicer
+from heddle_assistants.accounts.sign_in.first_operator import FirstOperator
 from heddle_assistants.accounts.sign_in.limits import SignInLimits
 from heddle_assistants.accounts.sign_in.password_hashes import PasswordHashes
 from heddle_assistants.accounts.sign_in.passwords import Passwords
@@ -132,6 +134,13 @@ async def account_service(
         sessions,
         SignIn(database, audit, sessions, hashes, limits, users),
         Passwords(database, audit, sessions, hashes, limits),
+        FirstOperator(
+            database,
+            audit,
+            hashes,
+            SecretStr(setup_secret(settings.identity_secret)),
+            is_configured=bool(settings.operators),
+        ),
         organizations,
         Addresses(organizations, Egress(settings.private_networks)),
         ProviderTests(organizations, services or OtherServices()),

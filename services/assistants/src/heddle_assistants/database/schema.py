@@ -89,6 +89,7 @@ users = Table(
     _text("name"),
     Column("role", Text, nullable=False),
     _flag("enabled", default=True),
+    _flag("operator"),
     _at("created_at"),
     _at("updated_at"),
     CheckConstraint("role IN ('admin', 'creator', 'member')", name="role"),
@@ -105,7 +106,16 @@ Index(
 )
 """`email` is in canonical form. `home` says whether the organisation is the user's home, which the
 operator or an import decides; a user is in other organisations by the word of their administrators,
-and that has no effect outside of them."""
+and that has no effect outside of them. `operator` is true of the account that was made with the
+link of the first operator. No request changes it."""
+
+setup = Table(
+    "setup",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    _at("completed_at"),
+)
+"""One row as soon as the first operator has made an account. It stays without the account."""
 
 assistants = Table(
     "assistants",

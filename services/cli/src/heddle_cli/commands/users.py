@@ -6,8 +6,12 @@ from typing import Annotated
 import typer
 from heddle.account.v1 import account_pb2 as pb
 from heddle.account.v1.account_pb2_grpc import AccountServiceStub
+from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.identity.setup_link import setup_link
+from pydantic import SecretStr
 
 from heddle_cli.connections import connected
+from heddle_cli.secret import services_secret
 from heddle_cli.terminal import notes, out, plain
 
 app = typer.Typer(help="Create and change users.", no_args_is_help=True)
@@ -71,3 +75,23 @@ def _prompted() -> str:
         return sys.stdin.readline().rstrip("\n")
     password: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     return password
+
+
+@app.command("setup-link")
+def print_setup_link(
+    *,
+    studio: Annotated[
+        str, typer.Option(help="The address of the studio.")
+    ] = "http://127.0.0.1:8080/studio",
+) -> None:
+    """Print the link with which the first operator makes an account in the studio.
+
+    Heddle prints it at its start, too. It is good for one account: keep it secret until then.
+
+    Raises:
+        InvalidRequestError: The secret of the services is not known here.
+    """
+    secret = services_secret()
+    if not secret:
+        raise InvalidRequestError("Set HEDDLE_IDENTITY_SECRET as for the services.")
+    out.print(plain(setup_link(studio, SecretStr(secret))))

@@ -29,6 +29,8 @@ class Membership:
     password: str | None = field(repr=False)
     all_organizations: bool | None
     """None if there is no password."""
+    operator: bool = False
+    """Whether the first operator has made the account."""
 
     @property
     def opens_all(self) -> bool:
@@ -51,6 +53,7 @@ async def memberships(connection: AsyncConnection, email: str) -> Memberships:
             *(users.c.id, users.c.email, users.c.name, users.c.role, users.c.enabled),
             *(users.c.home, organizations.c.slug, organizations.c.name, organizations.c.status),
             *(organizations.c.is_system, passwords.c.hash, passwords.c.all_organizations),
+            users.c.operator,
         )
         .select_from(
             users.join(organizations, organizations.c.id == users.c.organization_id).outerjoin(

@@ -120,7 +120,8 @@ class Passwords:
         if member is None:
             message = f"{request.organization!r} has no user {email[:200]!r}."
             raise NotFoundError(message, user=email[:200])
-        if self.sessions.is_operator(email) and not may_administer(identity):
+        is_operator = self.sessions.is_operator(email) or any(row.operator for row in rows)
+        if is_operator and not may_administer(identity):
             raise PermissionDeniedError("Only operators set the passwords of operators.")
         # Administrators of an organisation must not sign in to others with what they set.
         await self._store(member, password, opens_all=member.home and may_administer(identity))

@@ -8,7 +8,8 @@ from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_runtime.identity.permissions import require_service
 
-from heddle_assistants.accounts.checks import check_new_user, check_own
+from heddle_assistants.accounts.checks import check_new_user, check_own, check_user
+from heddle_assistants.accounts.sign_in.first_operator import FirstOperator
 from heddle_assistants.accounts.sign_in.passwords import Passwords
 from heddle_assistants.accounts.sign_in.sessions import Sessions
 from heddle_assistants.accounts.sign_in.signing_in import SignIn
@@ -23,12 +24,27 @@ class SignInServicer(pb_grpc.AccountServiceServicer):
     sessions: Sessions
     sign_in: SignIn
     passwords: Passwords
+    first_operator: FirstOperator
 
     async def SignIn(self, request: pb.SignInRequest, context: Context) -> pb.SignInResponse:
         """Start a session with a password."""
         require_service(caller().identity)
         session, token = await self.sign_in.with_password(request)
         return pb.SignInResponse(session=session, token=token)
+
+    async def GetSetup(self, request: pb.GetSetupRequest, context: Context) -> pb.GetSetupResponse:
+        """Return whether the first operator can make an account."""
+        require_service(caller().identity)
+        return pb.GetSetupResponse(operator_missing=await self.first_operator.is_missing())
+
+    async def CreateFirstOperator(
+        self, request: pb.CreateFirstOperatorRequest, context: Context
+    ) -> pb.CreateFirstOperatorResponse:
+        """Make the account of the first operator."""
+        require_service(caller().identity)
+        check_user(pb.PutUserRequest(email=request.email, name=request.name))
+        await self.first_operator.create(request)
+        return pb.CreateFirstOperatorResponse()
 
     async def SignInWithProvider(
         self, request: pb.SignInWithProviderRequest, context: Context

@@ -61,6 +61,7 @@ class StoredSession:
     status: str = ""
     imported_system: bool = False
     enabled_at_home: bool | None = None
+    operator: bool = False
 
     def is_open(self, now: float, idle_seconds: int) -> bool:
         """Return whether a token with this row is valid."""
@@ -77,7 +78,8 @@ class StoredSession:
     def message(self, operators: frozenset[str]) -> pb.Session:
         """Return the session as callers receive it."""
         system = is_system(self.organization, imported_system=self.imported_system)
-        is_operator = self.all_organizations and system and self.email in operators
+        named = self.operator or self.email in operators
+        is_operator = self.all_organizations and system and named
         return pb.Session(
             id=self.id,
             user=self.email,
@@ -136,7 +138,7 @@ class Sessions:
         return stored.message(self._limits.operators)
 
     def is_operator(self, email: str) -> bool:
-        """Return whether an address in canonical form is that of an operator."""
+        """Return whether the environment names an address in canonical form as an operator."""
         return email in self._limits.operators
 
     async def start(
@@ -206,7 +208,7 @@ _STORED = select(
     *(sessions.c.method, sessions.c.all_organizations, sessions.c.created_at, sessions.c.used_at),
     *(sessions.c.ends_at, users.c.email, users.c.name, users.c.role, users.c.enabled),
     *(organizations.c.slug, organizations.c.status, organizations.c.is_system),
-    _at_home.c.enabled.label("enabled_at_home"),
+    *(_at_home.c.enabled.label("enabled_at_home"), users.c.operator),
 ).select_from(
     sessions.join(users, users.c.id == sessions.c.user_id)
     .join(organizations, organizations.c.id == users.c.organization_id)
