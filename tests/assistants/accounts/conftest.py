@@ -108,7 +108,7 @@ class Accounts:
 
 @asynccontextmanager
 async def serving(
-    url: str, services: OtherServices | None = None, **settings: Any
+    url: str, services: OtherServices | None = None, /, **settings: Any
 ) -> AsyncGenerator[Accounts]:
     """Serve the accounts of the database at `url`."""
     values = {"key_pepper": PEPPER, "encryption_key": ENCRYPTION, **settings}

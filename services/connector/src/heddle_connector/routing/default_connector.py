@@ -31,8 +31,5 @@ class DefaultModel(Connector[NoSettings]):
 
     async def generate(self, call: Call) -> AsyncGenerator[Sequence[Event], None]:
         """Refuse the call: no model is connected."""
-        raise NoModelError(
-            "No model is connected. An administrator connects one in the studio, under “Connect a "
-            "model”."
-        )
+        raise NoModelError("No model is connected. See “Connect a model” in the studio.")
         yield ()

@@ -65,12 +65,12 @@ test("a removed provider takes the choice of its models with it", () => {
 
 test("the source of settings is told only of one's own organisation", () => {
   const environment = connector("openai", { settings_source: "environment" });
-  const ollama = connector("ollama", { models: [{}] });
+  const ollama = connector("ollama", { models: [{}], settings: ["base_url"] });
   expect(sourceOf(environment, null, true)).toBe("environment");
   expect(sourceOf(environment, {}, true)).toBe("organization");
   expect(sourceOf(environment, null, false)).toBe(null);
   expect(sourceOf(ollama, null, true)).toBe("found");
-  expect(sourceOf(connector("openai"), null, true)).toBe(null);
+  expect(sourceOf(connector("openai", { models: [{}] }), null, true)).toBe(null);
 });
 
 test("a model that answers is preferred", () => {

@@ -140,7 +140,8 @@ export function sourceOf(connector: Connector, stored: Json | null, own: boolean
   if (stored) return "organization";
   if (!own) return null;
   if (connector.settings_source === "environment") return "environment";
-  return connector.models.length > 0 ? "found" : null;
+  const needsNoKey = !connector.settings.includes("api_key");
+  return needsNoKey && connector.models.length > 0 ? "found" : null;
 }
 
 /** Return the models to choose from, as `connector/model`: those that providers list, or that the
