@@ -227,6 +227,7 @@ SCREENS: dict[str, Facts] = {
     "(app)/assistants/[id]/sharing": Facts(texts=lambda _: ("Operator",)),
     "(app)/assistants/[id]/versions": Facts(texts=versions),
     "(app)/audit": Facts(rows=events),
+    "(app)/gallery": Facts(),
     "(app)/health": Facts(texts=components),
     "(app)/keys": Facts(rows=keys),
     "(app)/knowledge": Facts(rows=collections),
@@ -251,6 +252,7 @@ SCREENS: dict[str, Facts] = {
         rows=consumption,
         texts=lambda it: (f"{it.get('/usage')['sums'][0]['requests']}",),
     ),
+    "setup": Facts(),
     "sign-in": Facts(),
 }
 
