@@ -13,6 +13,7 @@ import pytest
 from google.protobuf.json_format import MessageToJson, Parse
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionResponse
 from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.event_encoder import Answer
 from heddle_gateway.openai.chat.request import parse_request
 from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
 
@@ -36,7 +37,7 @@ def test_a_request_becomes_an_order(case: str) -> None:
 def test_events_become_an_answer(case: str) -> None:
     ordered = parse_request((FOLDER / case / "request.json").read_bytes())
     frames = StreamEncoder(
-        "chatcmpl-1", 1_700_000_000, ordered.model, "auto", "r1", usage=ordered.usage
+        "chatcmpl-1", 1_700_000_000, ordered.model, Answer("r1"), usage=ordered.usage
     )
     answer = Completion("r1")
     sent = b""

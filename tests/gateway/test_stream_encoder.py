@@ -22,6 +22,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
 )
 from heddle.tool.v1.tool_pb2 import FileChange, Source
 from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.event_encoder import Answer
 from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
 from heddle_gateway.settings import EventView
 from hypothesis import given
@@ -57,7 +58,7 @@ def finished(tool: str = "simple_rag", **members: Any) -> RunEvent:
 
 
 def frames(view: EventView = "auto", *, usage: bool = False, model: str = "m") -> StreamEncoder:
-    return StreamEncoder("chatcmpl-1", 1, model, view, "r1", usage=usage)
+    return StreamEncoder("chatcmpl-1", 1, model, Answer("r1", view), usage=usage)
 
 
 def chunks(sent: bytes) -> list[dict[str, Any]]:
@@ -123,7 +124,7 @@ def test_progress_ends_before_the_first_token_or_call() -> None:
     ]
     call = RunEvent(tool_call=ToolCall(id="c", name="f", arguments_json="{}"))
     for legacy in (False, True):
-        encoder = StreamEncoder("c", 1, "m", "openwebui", "r1", usage=False, legacy=legacy)
+        encoder = StreamEncoder("c", 1, "m", Answer("r1", "openwebui"), usage=False, legacy=legacy)
         sent = encoder.encode([STARTED, call]).decode()
         progress, end, calls = map(sent.index, ('"done":false', '"done":true', "_call"))
         assert progress < end < calls

@@ -11,6 +11,7 @@ from heddle_gateway.auth.authenticator import Authenticator
 from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
+from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.extensions import Extension, OtherSystem
 from heddle_gateway.http.disconnect import RunningRequests
 from heddle_gateway.http.static_files import StaticFiles
@@ -41,6 +42,8 @@ class State:
     """The cookies of users."""
     flows: FlowCookies
     """The cookies of users who are at an identity provider."""
+    reasoning: SealedTexts
+    """What clients store of the reasoning of models for later requests."""
     providers: Mapping[str, IdentityProvider]
     """Identity providers by their ids."""
     extensions: Sequence[Extension] = ()

@@ -155,7 +155,7 @@ ROWS: dict[str, Check] = {
         content_parts._decoded(b64encode(bytes(n)).decode(), Place(b"")) and None
     ),
     f"{_OPENAI}.chat.request.MAX_PARTS_IN_ALL": lambda n: (
-        request._count_parts([{"content": [{}] * n}], Place(b"")) and None
+        request.count_parts([{"content": [{}] * n}], Place(b"")) and None
     ),
     f"{_OPENAI}.chat.schema.MAX_MESSAGES": _conversation,
     f"{_OPENAI}.chat.schema.MAX_PARTS": lambda n: _conversation(

@@ -79,6 +79,12 @@ def _stream(things: Things) -> dict[str, Any]:
     return {**_chat(things), "stream": True}
 
 
+def _response(**members: Any) -> Request:
+    return lambda it: {
+        "json": {"model": f"lamb_assistant.{it.assistant}", "input": "Hello.", **members}
+    }
+
+
 def _title(things: Things) -> dict[str, Any]:
     return {**_chat(things), "metadata": {"task": "title_generation"}}
 
@@ -155,6 +161,9 @@ ROUTES: dict[str, Route] = {
     "POST /v1/chat/completions streamed": Route(RUN, lambda it: {"json": _stream(it)}),
     "POST /v1/chat/completions for a title": Route(RUN, lambda it: {"json": _title(it)}),
     "POST /chat/completions": Route(RUN, lambda it: {"json": _chat(it)}),
+    "POST /v1/responses": Route(RUN, _response()),
+    "POST /v1/responses streamed": Route(RUN, _response(stream=True)),
+    "POST /responses": Route(RUN, _response()),
     "POST /lamb/v1/completions": Route(
         RUN, lambda it: {"params": {"assistant": it.assistant}, "json": {"messages": QUESTION}}
     ),

@@ -18,6 +18,7 @@ from heddle_gateway.auth.oidc.configuration import read_providers
 from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.auth.rate_limits import Limits, RateLimits
+from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.auth.sessions import Sessions
 from heddle_gateway.extensions import Extension, installed
 from heddle_gateway.http.disconnect import RunningRequests
@@ -28,6 +29,7 @@ from heddle_gateway.settings import GatewaySettings
 from heddle_gateway.state import State
 from heddle_gateway.studio_pages import FOLDER, built_files
 
+_REASONING = b"heddle reasoning"
 __all__ = ["Gateway", "GatewaySettings", "ServiceClients", "app", "connect"]
 
 
@@ -84,10 +86,11 @@ def app(
         for each in (read_providers(file, reserved) if file else ())
     }
     flows = FlowCookies(settings.identity_secret)
+    reasoning = SealedTexts(settings.identity_secret, _REASONING)
     return Gateway(
         State(
             *(settings, services, authenticator, credentials, organizations, running),
-            *(built_site(documentation_folder), browsers, flows, providers),
+            *(built_site(documentation_folder), browsers, flows, reasoning, providers),
             studio=studio,
             extensions=extensions,
             other_system=next((each.system for each in additions if each.system), None),

@@ -32,6 +32,7 @@ from heddle_gateway.http.error_responses import (
 from heddle_gateway.http.operations import Operation
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
+from heddle_gateway.openai.absent import absent_endpoint
 from heddle_gateway.routing import ChatHandler, PathEndpoint
 from heddle_gateway.state import State
 
@@ -177,7 +178,9 @@ class Gateway:
         """Return the response for a path or a method that does not exist."""
         assert isinstance(error, HTTPException)  # noqa: S101 - registered for these
         if error.status_code == HTTPStatus.NOT_FOUND:
-            return self._to_starlette(_nothing_at(request.scope["path"]), request)
+            path = request.scope["path"]
+            missing = absent_endpoint(request.method, path) or _nothing_at(path)
+            return self._to_starlette(missing, request)
         allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
         message = f"{request.method[:20]} is not allowed here, only {allowed}."
         refusal = ErrorResponse(405, message, code="method_not_allowed")

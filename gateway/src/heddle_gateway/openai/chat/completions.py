@@ -1,7 +1,5 @@
 """The chat handler: one pipeline for streamed and whole responses, behind several paths."""
 
-import random
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -31,12 +29,16 @@ from heddle_gateway.http.models import Model
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai import served_images
 from heddle_gateway.openai.chat import schema
-from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
 from heddle_gateway.openai.chat.event_stream import EventStream
 from heddle_gateway.openai.chat.file_references import inline_files
 from heddle_gateway.openai.chat.open_webui_tasks import prompt_request, task_request
-from heddle_gateway.openai.chat.request import ChatRequest, parse_request, request_trace
-from heddle_gateway.openai.chat.stream_encoder import StreamEncoder, failure
+from heddle_gateway.openai.chat.request import (
+    ChatRequest,
+    Collector,
+    parse_request,
+    request_trace,
+)
 from heddle_gateway.routing import Routes
 from heddle_gateway.settings import EventView
 from heddle_gateway.state import State
@@ -58,7 +60,6 @@ _TRACE = TRACE_HEADER.encode()
 _FLAGS = {"true": True, "false": False}
 _OPEN_WEBUI = b"x-openwebui-"
 _HTTP_LIBRARY = b"aiohttp/"
-_IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
 _VIEWS = get_args(EventView)
 _INCOMPLETE = "The response ended before it was complete."
 Read = Callable[[State, bytes], Awaitable[ChatRequest]]
@@ -156,7 +157,7 @@ async def respond(
         if request.status:
             raise
         if not isinstance(error, HeddleError | RejectedRequestError):
-            log.exception("unexpected failure", method="chat completions")
+            log.exception("unexpected failure", method=request.name)
         add_failure(error)
         response = from_exception(error)
     if isinstance(response, ErrorResponse):
@@ -177,7 +178,9 @@ async def _complete(
     if _TRACE in request.headers:
         _read_trace_header(request, chat_request)
     if chat_request.has_parts:
-        await inline_files(state, chat_request.run)
+        await inline_files(state, chat_request.run, chat_request.places)
+    answer = Answer(request.request_id, view, partial(served_images.link, state, request))
+    encoder: EventEncoder | None = None
     try:
         with state.running.watch(request) as watcher:
             if debug and chat_request.debug:
@@ -189,43 +192,32 @@ async def _complete(
                     return run_error(error)
                 chat_request = chat_request.replace(run)
             if not chat_request.stream:
-                return await _whole(state, request, chat_request, view)
+                return await _whole(state, chat_request, answer)
             call = state.services.orchestrator.RunCompletion(
                 chat_request.run, **new_call_options(settings.deadline_seconds)
             )
+            encoder = chat_request.encoder(answer)
             async with streaming(cast("Run", call)) as events:
-                return await _stream(state, request, chat_request, view, events, watcher)
+                return await _stream(state, request, encoder, events, watcher)
     except GatewayStoppingError as error:
-        if request.status == 0:
+        if request.status == 0 or encoder is None:
             raise
         add_failure(error)
         if not request.connection.response_complete:  # else only the run continues
             response = from_error(error).with_request_id(request.request_id)
             request.failed_status = response.status
             table.CANCELLED_STREAMS.add(1, "stopping")
-            await request.write(failure(response), last=True)
+            await request.write(encoder.failure(response), last=True)
         return None
 
 
 async def _stream(
     state: State,
     request: RawRequest,
-    chat_request: ChatRequest,
-    view: EventView,
+    encoder: EventEncoder,
     run: "Run",
     watcher: DisconnectWatcher,
 ) -> ErrorResponse | None:
-    encoder = StreamEncoder(
-        _identifier(),
-        int(time.time()),
-        chat_request.model,
-        view,
-        request.request_id,
-        usage=chat_request.usage,
-        trace=chat_request.whole.run.include_trace,
-        link=partial(served_images.link, state, request),
-        legacy=chat_request.legacy,
-    )
     out = EventStream(request, state.settings.keep_alive_seconds)
     try:
         try:
@@ -253,26 +245,20 @@ async def _stream(
 
 
 async def _whole(
-    state: State, request: RawRequest, chat_request: ChatRequest, view: EventView
+    state: State, chat_request: ChatRequest, answer: Answer
 ) -> RawResponse | ErrorResponse:
-    completion = Completion(
-        request.request_id,
-        partial(served_images.link, state, request),
-        legacy=chat_request.legacy,
-        trace=chat_request.whole.run.include_trace,
-    )
+    collector, body = chat_request.collector(answer)
     try:
-        await run_whole(state, chat_request.whole, completion)
+        await run_whole(state, chat_request.whole, collector)
     except (HeddleError, grpc.aio.AioRpcError) as error:
-        return run_error(error, tools_ran=completion.tools_ran)
-    body = completion.body(_identifier(), int(time.time()), chat_request.model, view)
-    return RawResponse(200, body, (*JSON, *completion.report.header()))
+        return run_error(error, tools_ran=collector.tools_ran)
+    return RawResponse(200, body(), (*JSON, *collector.report.header()))
 
 
 async def run_whole(
-    state: State, request: "RunWholeCompletionRequest", completion: Completion
+    state: State, request: "RunWholeCompletionRequest", collector: Collector
 ) -> None:
-    """Run a request and add its events to `completion`.
+    """Run a request and add its events to `collector`.
 
     Raises:
         AioRpcError: The run failed.
@@ -281,8 +267,8 @@ async def run_whole(
     response = await state.services.orchestrator.RunWholeCompletion(
         request, **new_call_options(state.settings.deadline_seconds)
     )
-    completion.add(response.events[:])
-    if completion.done is None:
+    collector.add(response.events[:])
+    if collector.done is None:
         raise ProviderGarbledError(_INCOMPLETE)
 
 
@@ -329,7 +315,3 @@ def _is_open_webui(request: RawRequest) -> bool:
         if name.startswith(_OPEN_WEBUI):
             return True
     return _HTTP_LIBRARY in request.headers.get(b"user-agent", b"")
-
-
-def _identifier() -> str:
-    return f"chatcmpl-{_IDS.getrandbits(96):024x}"

@@ -19,7 +19,6 @@ from heddle_gateway.openai.chat.schema import (
     AudioPart,
     FilePart,
     ImagePart,
-    ImageUrl,
     Part,
     TextPart,
 )
@@ -40,7 +39,9 @@ def content_part(part: Part, place: Place) -> ContentPart:
         case TextPart():
             return ContentPart(text=part.text)
         case ImagePart():
-            return ContentPart(image=_image(part.image_url, place / "image_url"))
+            image = part.image_url
+            at = place.at("image_url", "url")
+            return ContentPart(image=image_media(image.url, image.detail, at))
         case AudioPart():
             audio = part.input_audio
             data = _decoded(audio.data, place.at("input_audio", "data"))
@@ -48,7 +49,7 @@ def content_part(part: Part, place: Place) -> ContentPart:
             return ContentPart(audio=Media(data=data, media_type=media_type))
         case FilePart() if part.file.file_data is not None:
             at = place.at("file", "file_data")
-            return ContentPart(file=_file(part.file.file_data, part.file.filename or "", at))
+            return ContentPart(file=file_media(part.file.file_data, part.file.filename or "", at))
         case FilePart() if part.file.file_id is not None:  # `inline_files` replaces it
             return ContentPart(file=Media(uri=part.file.file_id))
         case FilePart():
@@ -57,20 +58,29 @@ def content_part(part: Part, place: Place) -> ContentPart:
             return ContentPart(foreign=ForeignPart(type=part.type, json=place.text()))
 
 
-def _image(image: ImageUrl, place: Place) -> Media:
-    url = image.url
-    detail = image.detail if isinstance(image.detail, str) else ""
-    media = Media(image_detail=_DETAILS.get(detail, IMAGE_DETAIL_UNSPECIFIED))
+def image_media(url: str, detail: object, place: Place) -> Media:
+    """Return an image by its address, which is at `place`.
+
+    Raises:
+        InvalidRequestError: The address is invalid.
+    """
+    known = _DETAILS.get(detail) if isinstance(detail, str) else None
+    media = Media(image_detail=known or IMAGE_DETAIL_UNSPECIFIED)
     if url[:8].lower() == "https://":
         media.uri = url
     elif url[:5].lower() == "data:":
-        media.media_type, media.data = _data_url(url, place / "url")
+        media.media_type, media.data = _data_url(url, place)
     else:
-        raise (place / "url").invalid("must begin with https:// or data:")
+        raise place.invalid("must begin with https:// or data:")
     return media
 
 
-def _file(encoded: str, name: str, place: Place) -> Media:
+def file_media(encoded: str, name: str, place: Place) -> Media:
+    """Return a file by its content in base64, or as a `data:` URL, which is at `place`.
+
+    Raises:
+        InvalidRequestError: The content is invalid.
+    """
     if encoded[:5].lower() == "data:":
         media_type, data = _data_url(encoded, place)
     else:

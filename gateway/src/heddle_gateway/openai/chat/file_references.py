@@ -1,7 +1,7 @@
 """Replaces identifiers of uploaded files in a conversation with the files."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from mimetypes import guess_type
 
 from heddle.chat.v1.chat_pb2 import Media
@@ -17,15 +17,20 @@ _ID = re.compile(r"file-[0-9a-f]{32}")
 _UNKNOWN = "is no file of yours. Upload it with POST /v1/files, or send it as file_data"
 
 
-async def inline_files(state: State, run: RunCompletionRequest) -> None:
+async def inline_files(state: State, run: RunCompletionRequest, places: Sequence[str] = ()) -> None:
     """Fill in the content of each file that the conversation names by its identifier.
+
+    Args:
+        state: The gateway's.
+        run: The request, whose files are filled in.
+        places: The places of the messages in a body of another form than a chat completion's.
 
     Raises:
         InvalidRequestError: The caller has no such file, or the files are too large.
         HeddleError: The files are not available.
     """
     size = 0
-    for place, media in _references(run):
+    for place, media in _references(run, places):
         file = await _file(state, media.uri, place)
         size += file.size
         if size > MAX_MEDIA_BYTES:
@@ -36,11 +41,20 @@ async def inline_files(state: State, run: RunCompletionRequest) -> None:
         media.media_type = file.media_type or guess_type(file.filename)[0] or UNKNOWN_TYPE
 
 
-def _references(run: RunCompletionRequest) -> Iterator[tuple[str, Media]]:
+def _references(run: RunCompletionRequest, places: Sequence[str]) -> Iterator[tuple[str, Media]]:
+    member = "file_id" if places else "file.file_id"
     for number, message in enumerate(run.messages):
+        place = places[number] if places else f"messages[{number}].content"
         for index, part in enumerate(message.parts):
             if part.HasField("file") and part.file.HasField("uri"):
-                yield f"messages[{number}].content[{index}].file.file_id", part.file
+                yield f"{place}[{index}].{member}", part.file
+            elif part.HasField("image") and _is_file(part.image.uri):
+                yield f"{place}[{index}].{member}", part.image
+
+
+def _is_file(uri: str) -> bool:
+    """Return whether an image is an uploaded file; other images have an address."""
+    return bool(uri) and uri[:8].lower() != "https://"
 
 
 async def _file(state: State, identifier: str, place: str) -> files_pb2.File:

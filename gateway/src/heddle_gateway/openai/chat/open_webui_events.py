@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from heddle.tool.v1.tool_pb2 import Source
 
-_WEB = ("https://", "http://")
+WEB = ("https://", "http://")
 
 
 def status(action: str, description: str, *, done: bool, hidden: bool = False) -> bytes:
@@ -49,7 +49,7 @@ def annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
     """
     titles: dict[str, str] = {}
     for item in sources:
-        if item.uri.startswith(_WEB):
+        if item.uri.startswith(WEB):
             titles.setdefault(item.uri, item.title or item.uri)
     return [
         {
@@ -64,7 +64,7 @@ def _metadata(item: Source) -> dict[str, Any]:
     # A tool chooses the names of attributes, and Open WebUI acts on some (it renders `html`), so
     # only the page is passed on.
     metadata: dict[str, Any] = {"source": item.uri or item.title, "name": item.title or item.uri}
-    if item.uri.startswith(_WEB):
+    if item.uri.startswith(WEB):
         metadata["external"] = True  # otherwise Open WebUI shows the address in place of the title
     page = item.attributes.get("page", "")
     if page.isdecimal() and int(page) > 0:

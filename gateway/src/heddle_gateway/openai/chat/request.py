@@ -1,10 +1,15 @@
 """Translates the body of a chat completion into a request to the orchestrator."""
 
-from typing import Any
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 import msgspec
+from heddle.chat.v1.chat_pb2 import Done
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunCompletionRequest,
+    RunEvent,
     RunWholeCompletionRequest,
 )
 from heddle_runtime.contract.conversations import RAG_TASK
@@ -12,16 +17,40 @@ from heddle_runtime.contract.conversations import RAG_TASK
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
+from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
 from heddle_gateway.openai.chat.legacy_functions import fill_choice, legacy_functions
 from heddle_gateway.openai.chat.messages import add_conversation
 from heddle_gateway.openai.chat.options import fill_options, functions
+from heddle_gateway.openai.chat.run_report import RunReport
 from heddle_gateway.openai.chat.schema import ChatBody, ConversationBody
+from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
 
 MAX_PARTS_IN_ALL = 10_000
 _PREFIX = "lamb_assistant."
 # Open WebUI's prompts for its tasks begin with this, and so does a question about a file. It may
 # remove `metadata.task`.
 _TASK = "### Task:\n"
+_IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
+
+
+class Collector(Protocol):
+    """Collects the events of a run that is not streamed."""
+
+    @property
+    def report(self) -> RunReport:
+        """The report on the run."""
+
+    @property
+    def tools_ran(self) -> bool:
+        """Whether another attempt would run tools again."""
+
+    @property
+    def done(self) -> Done | None:
+        """The end of the run; None before."""
+
+    def add(self, events: Iterable[RunEvent], /) -> None:
+        """Add events."""
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
@@ -42,6 +71,29 @@ class ChatRequest(msgspec.Struct, frozen=True):
     """Whether a message has other content than text, or several texts."""
     legacy: bool = False
     """Whether calls are returned in OpenAI's older form."""
+
+    places: Sequence[str] = ()
+    """Where the content of each message is in a body of another form than a chat completion's."""
+
+    def encoder(self, answer: Answer) -> EventEncoder:
+        """Return the encoder of a streamed response."""
+        return StreamEncoder(
+            _identifier(),
+            int(time.time()),
+            self.model,
+            answer,
+            usage=self.usage,
+            trace=self.run.include_trace,
+            legacy=self.legacy,
+        )
+
+    def collector(self, answer: Answer) -> tuple[Collector, Callable[[], bytes]]:
+        """Return what collects the events of a whole response, and the function of its body."""
+        completion = Completion(
+            answer.request_id, answer.link, legacy=self.legacy, trace=self.run.include_trace
+        )
+        created = int(time.time())
+        return completion, lambda: completion.body(_identifier(), created, self.model, answer.view)
 
     @property
     def run(self) -> RunCompletionRequest:
@@ -70,7 +122,7 @@ def parse_request(
         raise invalid("assistant", "is required", "The query parameter")
     members, place = parsed or parse(body)
     used = _replace_prompt(members, place)
-    parts = _count_parts(members.get("messages"), place)
+    parts = count_parts(members.get("messages"), place / "messages")
     chat = validate(ConversationBody if assistant else ChatBody, members)
     whole = RunWholeCompletionRequest()
     run = whole.run  # filled in place: a conversation can be long
@@ -78,7 +130,7 @@ def parse_request(
     run.assistant_reference = assistant or model
     add_conversation(run.messages, chat.messages, members["messages"], place / "messages")
     stream = bool(chat.stream)
-    if task := _is_task(members, stream=stream):
+    if task := is_task(members, stream=stream):
         used.add("metadata")  # of Open WebUI's task
     if isinstance(chat.trace, bool):
         used.add("trace")  # else it is an object for the provider
@@ -120,22 +172,22 @@ def _replace_prompt(members: dict[str, Any], place: Place) -> set[str]:
     return {steps[0]}
 
 
-def _count_parts(messages: object, place: Place) -> int:
+def count_parts(messages: object, place: Place) -> int:
     """Return the number of parts.
 
     Too many are rejected: validating one takes a microsecond, during which others wait.
     """
     count = 0
     for message in messages if isinstance(messages, list) else ():
-        if isinstance(message, dict) and isinstance(content := message.get("content"), list):
-            count += len(content)
+        if isinstance(message, dict):
+            lists = (message.get("content"), message.get("output"))
+            count += sum(len(each) for each in lists if isinstance(each, list))
     if count > MAX_PARTS_IN_ALL:
-        reason = f"must have at most {MAX_PARTS_IN_ALL:,} parts in all"
-        raise (place / "messages").invalid(reason)
+        raise place.invalid(f"must have at most {MAX_PARTS_IN_ALL:,} parts in all")
     return count
 
 
-def _is_task(members: dict[str, Any], *, stream: bool) -> bool:
+def is_task(members: dict[str, Any], *, stream: bool) -> bool:
     """Return whether a request is a task of Open WebUI, not a turn of a conversation."""
     metadata = members.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("task"), str) and metadata["task"]:
@@ -147,6 +199,10 @@ def _is_task(members: dict[str, Any], *, stream: bool) -> bool:
     if not isinstance(content, str) or content.startswith(RAG_TASK):
         return False
     return content.startswith(_TASK)
+
+
+def _identifier() -> str:
+    return f"chatcmpl-{_IDS.getrandbits(96):024x}"
 
 
 def _includes_usage(chat: ConversationBody) -> bool:

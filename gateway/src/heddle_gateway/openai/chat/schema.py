@@ -3,6 +3,7 @@
 Members of requests that are not here are passed to the model's provider.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -21,11 +22,11 @@ from heddle_gateway.openai.chat.traces import TraceEvent
 MAX_MESSAGES = 4096
 MAX_PARTS = 1024
 MAX_FUNCTIONS = 512
-_Int32 = Annotated[int, Field(ge=1, le=2**31 - 1)]
-_Penalty = Annotated[float, Field(ge=-2, le=2)]
+Int32 = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Penalty = Annotated[float, Field(ge=-2, le=2)]
 
 
-def _kind(kinds: dict[str, str], default: str, other: str) -> Discriminator:
+def by_type(kinds: Mapping[str, str], default: str, other: str) -> Discriminator:
     """Return the choice among models by the member `type`.
 
     Args:
@@ -121,7 +122,7 @@ _TaggedPart = Annotated[
     | Annotated[AudioPart, Tag("AudioPart")]
     | Annotated[FilePart, Tag("FilePart")]
     | Annotated[OtherPart, Tag("OtherPart")],
-    _kind(
+    by_type(
         {
             "text": "TextPart",
             "image_url": "ImagePart",
@@ -274,7 +275,7 @@ class ResponseFormat(Model):
 Tool = FunctionTool | OtherTool
 _TaggedTool = Annotated[
     Annotated[FunctionTool, Tag("FunctionTool")] | Annotated[OtherTool, Tag("OtherTool")],
-    _kind({"function": "FunctionTool"}, default="function", other="OtherTool"),
+    by_type({"function": "FunctionTool"}, default="function", other="OtherTool"),
 ]
 AssistantName = Annotated[
     str,
@@ -299,14 +300,14 @@ class ConversationBody(Model):
     stream: bool | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    max_tokens: _Int32 | None = None
-    max_completion_tokens: _Int32 | None = Field(
+    max_tokens: Int32 | None = None
+    max_completion_tokens: Int32 | None = Field(
         default=None, description="The newer name of `max_tokens`, which takes precedence."
     )
     seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | None = None
     stop: str | Annotated[list[str], Field(max_length=4)] | None = None
-    frequency_penalty: _Penalty | None = None
-    presence_penalty: _Penalty | None = None
+    frequency_penalty: Penalty | None = None
+    presence_penalty: Penalty | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     n: Annotated[int, AfterValidator(_check_count), WithJsonSchema({"const": 1})] | None = None
     tools: Annotated[list[_TaggedTool], Field(max_length=MAX_FUNCTIONS)] | None = Field(

@@ -1,0 +1,36 @@
+"""OpenAI's endpoints that Heddle does not offer, and what there is instead."""
+
+from collections.abc import Mapping
+
+from heddle_gateway.http.error_responses import ErrorResponse
+
+_ANSWERS = "POST /v1/chat/completions and POST /v1/responses answer as assistants"
+_STATELESS = "It stores no responses: POST /v1/responses answers all items sent in input"
+_INSTEAD: Mapping[str, str] = {
+    "assistants": f"Assistants are models there: {_ANSWERS}",
+    "audio": "It neither reads nor writes sound",
+    "batches": f"One request at a time: {_ANSWERS}",
+    "completions": _ANSWERS,
+    "containers": "Tools of assistants work in workspaces",
+    "conversations": _STATELESS,
+    "embeddings": "POST /v1/vector_stores/{id}/search searches documents by their meaning",
+    "evals": _ANSWERS,
+    "fine_tuning": "Assistants are given instructions, documents and tools",
+    "images": "POST /v1/images/generations generates images",
+    "messages": _ANSWERS,
+    "moderations": "It classifies no texts",
+    "realtime": _ANSWERS,
+    "responses": _STATELESS,
+    "threads": f"Clients send the whole conversation: {_ANSWERS}",
+    "uploads": "POST /v1/files takes files",
+    "videos": "POST /v1/images/generations generates images",
+}
+
+
+def absent_endpoint(method: str, path: str) -> ErrorResponse | None:
+    """Return the error for an endpoint of OpenAI's that Heddle does not offer; None for others."""
+    root, version, *rest = path.split("/")
+    if root or version != "v1" or not rest or (instead := _INSTEAD.get(rest[0])) is None:
+        return None
+    message = f"Heddle does not offer {method[:20]} {path[:200]}. {instead}."
+    return ErrorResponse(404, message, code="unsupported_endpoint")

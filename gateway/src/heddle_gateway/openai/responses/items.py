@@ -1,0 +1,146 @@
+"""Translates the items of a Responses request into messages of the contract."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from heddle.chat.v1 import chat_pb2 as pb
+
+from heddle_gateway.http.json_text import Place
+from heddle_gateway.openai.chat.content_parts import file_media, image_media
+from heddle_gateway.openai.responses import schema
+from heddle_gateway.openai.responses.refusals import refused, unknown_item, unsupported_item
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+
+    Messages = RepeatedCompositeFieldContainer[pb.Message]
+
+Unseal = Callable[[str], str]
+"""Returns the text in an `encrypted_content`, an empty string if it is of another origin."""
+_ROLES = {
+    "system": pb.ROLE_SYSTEM,
+    "user": pb.ROLE_USER,
+    "assistant": pb.ROLE_ASSISTANT,
+    "developer": pb.ROLE_DEVELOPER,
+}
+# What these found is in the text of the response. Clients repeat them.
+_SKIPPED = frozenset(
+    {
+        *("file_search_call", "web_search_call", "image_generation_call"),
+        *("mcp_call", "mcp_list_tools"),
+    }
+)
+
+
+class Conversation:
+    """Adds items to the messages of a request.
+
+    A message of the assistant, its calls and its reasoning, which are items of their own, become
+    one message.
+    """
+
+    def __init__(self, messages: "Messages", unseal: Unseal) -> None:
+        self.places: list[str] = []
+        """The place of the content of each message."""
+        self._messages = messages
+        self._unseal = unseal
+        self._turn: pb.Message | None = None
+        self._extra = ""
+
+    def add_text(self, role: "pb.Role.ValueType", text: str, place: str) -> None:
+        """Add a message that is one text."""
+        self._added(role, place).parts.add(text=text)
+
+    def add(self, item: schema.Item, members: dict[str, Any], place: Place) -> None:
+        """Add an item.
+
+        Raises:
+            InvalidRequestError: A part of its content is invalid.
+            RejectedRequestError: Heddle does not support it.
+        """
+        match item:
+            case schema.MessageItem(role="assistant"):
+                self._fill(self._assistant(place, text=True), item.content, place / "content")
+            case schema.MessageItem():
+                at = place / "content"
+                self._fill(self._added(_ROLES[item.role], str(at)), item.content, at)
+            case schema.CallItem():
+                self._add_call(item, place)
+            case schema.CallOutputItem():
+                at = place / "output"
+                message = self._added(pb.ROLE_TOOL, str(at))
+                message.tool_call_id = item.call_id
+                self._fill(message, item.output, at)
+            case schema.ReasoningItem():
+                self._add_reasoning(item)
+            case schema.OtherItem():
+                _skip(item.type, members, place)
+
+    def _added(self, role: "pb.Role.ValueType", place: str) -> pb.Message:
+        self._turn, self._extra = None, ""
+        self.places.append(place)
+        return self._messages.add(role=role)
+
+    def _assistant(self, place: Place, *, text: bool = False) -> pb.Message:
+        """Return the message of the assistant to which an item belongs."""
+        turn, extra = self._turn, self._extra
+        if turn is None or (text and turn.parts and not turn.tool_calls):
+            turn = self._added(pb.ROLE_ASSISTANT, str(place / "content"))
+            turn.extra_json = extra
+            self._turn = turn
+        return turn
+
+    def _add_call(self, item: schema.CallItem, place: Place) -> None:
+        call = self._assistant(place).tool_calls.add(id=item.call_id, name=item.name)
+        call.arguments_json = item.arguments
+        if item.type == "custom_tool_call":
+            call.arguments_json = msgspec.json.encode({"input": item.input}).decode()
+        if item.extra_content is not None:
+            call.extra_json = place.members(["extra_content"])
+
+    def _add_reasoning(self, item: schema.ReasoningItem) -> None:
+        extra = self._unseal(item.encrypted_content) if item.encrypted_content else ""
+        if extra and self._turn is not None and self._turn.tool_calls:
+            self._turn.extra_json = extra  # it can follow the calls that it belongs to
+        elif extra:
+            self._extra = extra
+
+    def _fill(self, message: pb.Message, content: schema.Content, place: Place) -> None:
+        if isinstance(content, str):
+            message.parts.add(text=content)
+            return
+        message.parts.extend(_part(each, place / i) for i, each in enumerate(content))
+
+
+def _skip(kind: str, members: dict[str, Any], place: Place) -> None:
+    if kind == "item_reference":
+        raise unknown_item(str(place / "id"), str(members.get("id")))
+    if kind not in _SKIPPED:
+        raise unsupported_item(str(place / "type"), kind)
+
+
+def _part(part: schema.Part, place: Place) -> pb.ContentPart:
+    match part:
+        case schema.TextPart():
+            return pb.ContentPart(text=part.text)
+        case schema.RefusalPart():
+            return pb.ContentPart(text=part.refusal)
+        case schema.ImagePart() if part.image_url is not None:
+            image = image_media(part.image_url, part.detail, place / "image_url")
+            return pb.ContentPart(image=image)
+        case schema.ImagePart() if part.file_id is not None:  # `inline_files` replaces it
+            return pb.ContentPart(image=pb.Media(uri=part.file_id))
+        case schema.ImagePart():
+            raise place.invalid("must have image_url or file_id")
+        case schema.FilePart() if part.file_data is not None:
+            at = place / "file_data"
+            return pb.ContentPart(file=file_media(part.file_data, part.filename or "", at))
+        case schema.FilePart() if part.file_id is not None:
+            return pb.ContentPart(file=pb.Media(uri=part.file_id))
+        case schema.FilePart():
+            raise place.invalid("must have file_data or file_id; Heddle fetches no file_url")
+        case _:
+            param = str(place / "type")
+            message = f"{param} {part.type!r} is not supported. Send text, images and files."
+            raise refused(param, message, "unsupported_content")

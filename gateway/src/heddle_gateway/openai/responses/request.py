@@ -1,0 +1,250 @@
+"""Translates the body of `/v1/responses` into a request to the orchestrator."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from heddle.chat.v1 import chat_pb2 as pb
+from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
+from heddle_runtime.identity.call_metadata import caller
+
+from heddle_gateway.auth.sealed_texts import SealedTexts
+from heddle_gateway.http.json_text import Place, parse
+from heddle_gateway.http.models import validate
+from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
+from heddle_gateway.openai.chat.options import declare
+from heddle_gateway.openai.chat.request import ChatRequest, Collector, count_parts, is_task
+from heddle_gateway.openai.chat.schema import Function
+from heddle_gateway.openai.responses import schema
+from heddle_gateway.openai.responses.encoder import ResponseEncoder
+from heddle_gateway.openai.responses.item_encoder import ResponseForm
+from heddle_gateway.openai.responses.items import Conversation
+from heddle_gateway.openai.responses.refusals import check_members, unsupported_tool
+from heddle_gateway.openai.responses.schema import ResponsesBody
+from heddle_gateway.state import State
+
+_SEALED = "reasoning.encrypted_content"
+_LOGPROBS = "message.output_text.logprobs"
+# Members of a response that repeat those of the request, and what they are without them.
+_ECHOED: Mapping[str, Any] = {
+    **dict.fromkeys(("instructions", "max_output_tokens", "max_tool_calls", "user")),
+    **dict.fromkeys(("safety_identifier", "prompt_cache_key")),
+    **dict.fromkeys(("temperature", "top_p"), 1.0),
+    **dict.fromkeys(("presence_penalty", "frequency_penalty"), 0.0),
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "top_logprobs": 0,
+    "truncation": "disabled",
+}
+_FIXED: Mapping[str, Any] = {
+    "background": False,
+    "previous_response_id": None,
+    "service_tier": "default",
+    "store": False,
+}
+_INPUT_SCHEMA = (
+    '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],'
+    '"additionalProperties":false}'
+)
+# Members that providers of chat completions read in the same form.
+_PASSED_ON = (
+    *("parallel_tool_calls", "presence_penalty", "frequency_penalty", "metadata"),
+    *("service_tier", "user", "safety_identifier", "prompt_cache_key"),
+)
+
+
+class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
+    """A parsed request."""
+
+    form: ResponseForm
+
+    def encoder(self, answer: Answer) -> EventEncoder:
+        """Return the encoder of a streamed response."""
+        return ResponseEncoder(self.form, answer, trace=self.run.include_trace)
+
+    def collector(self, answer: Answer) -> tuple[Collector, Callable[[], bytes]]:
+        """Return what collects the events of a whole response, and the function of its body."""
+        trace = self.run.include_trace
+        encoder = ResponseEncoder(self.form, answer, trace=trace, streamed=False)
+        return encoder, encoder.body
+
+
+async def read(state: State, body: bytes) -> ChatRequest:
+    """Translate the body of `POST /v1/responses`.
+
+    Raises:
+        InvalidRequestError: The body is invalid.
+        RejectedRequestError: It asks for what Heddle does not offer.
+    """
+    return parse_request(body, state.reasoning)
+
+
+def parse_request(body: bytes, sealed: SealedTexts) -> ResponsesRequest:
+    """Translate the body of `POST /v1/responses`, with the reasoning that clients store."""
+    members, place = parse(body)
+    parts = count_parts(members.get("input"), place / "input")
+    parsed = validate(ResponsesBody, members)
+    check_members(parsed, members)
+    reasoning = _BoundTexts(sealed, parsed.model)
+    whole = RunWholeCompletionRequest()
+    run = whole.run
+    run.assistant_reference = parsed.model
+    conversation = Conversation(run.messages, reasoning.open)
+    if parsed.instructions:
+        conversation.add_text(pb.ROLE_DEVELOPER, parsed.instructions, "instructions")
+    if isinstance(parsed.input, str):
+        conversation.add_text(pb.ROLE_USER, parsed.input, "input")
+    else:
+        for index, item in enumerate(parsed.input):
+            conversation.add(item, members["input"][index], place / "input" / index)
+    functions = _functions(parsed, place / "tools")
+    run.functions.extend(functions)
+    _fill_options(run.options, parsed, place)
+    include = frozenset(parsed.include or ())
+    form = ResponseForm(
+        echo=_echo(parsed, members),
+        include=include,
+        custom_tools=frozenset(
+            each.name for each in parsed.tools or () if isinstance(each, schema.CustomTool)
+        ),
+        seal=reasoning.seal if _SEALED in include else None,
+    )
+    stream = bool(parsed.stream)
+    return ResponsesRequest(
+        whole,
+        parsed.model,
+        stream,
+        usage=True,
+        task=is_task(_as_chat(parsed, members), stream=stream),
+        has_parts=parts > 0,
+        places=tuple(conversation.places),
+        form=form,
+    )
+
+
+class _BoundTexts:
+    """Sealed texts that only the same caller can use, with the same assistant."""
+
+    def __init__(self, sealed: SealedTexts, model: str) -> None:
+        identity = caller().identity
+        self._sealed = sealed
+        self._bound = [identity.organization, identity.subject, identity.client_user, model]
+
+    def seal(self, text: str) -> str:
+        """Return a text in encrypted form."""
+        return self._sealed.seal(msgspec.json.encode([*self._bound, text]).decode())
+
+    def open(self, value: str) -> str:
+        """Return the text; an empty string if it is bound to others, or of another origin."""
+        opened = self._sealed.open(value)
+        *bound, text = msgspec.json.decode(opened, type=list[str]) if opened else [""]
+        return text if bound == self._bound else ""
+
+
+def _as_chat(body: ResponsesBody, members: dict[str, Any]) -> dict[str, Any]:
+    """Return what shows whether a chat completion is a task of Open WebUI."""
+    items = [{"content": body.input}] if isinstance(body.input, str) else members["input"]
+    return {"metadata": body.metadata, "messages": items}
+
+
+def _functions(body: ResponsesBody, place: Place) -> list[pb.FunctionDeclaration]:
+    """Return the client's own functions that the model may call."""
+    names: set[str] = set()
+    declared = [_declared(tool, place / i, names) for i, tool in enumerate(body.tools or ())]
+    choice = body.tool_choice
+    if isinstance(choice, schema.ToolChoice) and choice.type == "allowed_tools":
+        allowed = {each.name for each in choice.tools or ()}
+        return [each for each in declared if each.name in allowed]
+    return declared
+
+
+def _declared(tool: Any, place: Place, names: set[str]) -> pb.FunctionDeclaration:  # noqa: ANN401 - a union's case
+    match tool:
+        case schema.FunctionTool():
+            return declare(tool, place, names)
+        case schema.CustomTool():
+            function = Function(name=tool.name, description=tool.description)
+            declared = declare(function, place, names)
+            declared.parameters_schema_json = _INPUT_SCHEMA
+            return declared
+        case _:
+            raise unsupported_tool(str(place / "type"), tool.type)
+
+
+def _fill_options(options: pb.GenerationOptions, body: ResponsesBody, place: Place) -> None:
+    options.SetInParent()  # also without any option
+    for name in ("temperature", "top_p"):
+        if (value := getattr(body, name)) is not None:
+            setattr(options, name, value)
+    if body.max_output_tokens is not None:
+        options.max_tokens = body.max_output_tokens
+    extra: dict[str, Any] = {
+        name: place.part(name) for name in _PASSED_ON if getattr(body, name) is not None
+    }
+    if (choice := _tool_choice(body.tool_choice, place)) is not None:
+        extra["tool_choice"] = choice
+    if body.text is not None:
+        extra |= _text_options(body.text, place / "text")
+    if body.reasoning is not None and body.reasoning.effort is not None:
+        extra["reasoning_effort"] = body.reasoning.effort
+    if body.top_logprobs or _LOGPROBS in (body.include or ()):
+        extra |= {"logprobs": True, "top_logprobs": body.top_logprobs or 0}
+    if extra:
+        options.extra_json = msgspec.json.encode(extra).decode()
+
+
+def _text_options(text: schema.TextOptions, place: Place) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if text.verbosity is not None:
+        options["verbosity"] = text.verbosity
+    form = text.format
+    if form is not None and form.type == "json_object":
+        options["response_format"] = {"type": "json_object"}
+    elif form is not None and form.type == "json_schema":
+        if not form.name or form.schema_ is None:
+            raise (place / "format").invalid("must have a name and a schema")
+        described = form.model_dump(by_alias=True, exclude={"type"}, exclude_none=True)
+        exact = msgspec.Raw((place / "format").members(list(described)).encode())
+        options["response_format"] = {"type": "json_schema", "json_schema": exact}
+    return options
+
+
+def _tool_choice(choice: str | schema.ToolChoice | None, place: Place) -> object:
+    """Return the choice in the form of chat completions; None for the default."""
+    if isinstance(choice, schema.ToolChoice):
+        if choice.type == "allowed_tools":
+            return None if choice.mode == "auto" else choice.mode
+        if choice.type not in ("function", "custom"):
+            raise unsupported_tool(str(place.at("tool_choice", "type")), choice.type)
+        if not choice.name:
+            raise place.at("tool_choice", "name").invalid("is required")
+        return {"type": "function", "function": {"name": choice.name}}
+    return None if choice == "auto" else choice
+
+
+def _echo(body: ResponsesBody, members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a response that repeat the request."""
+    text, reasoning = body.text or schema.TextOptions(), body.reasoning
+    form = text.format or schema.TextFormat(type="text")
+    repeated = {name: members[name] for name in _ECHOED if members.get(name) is not None}
+    return {
+        **_FIXED,
+        **_ECHOED,
+        **repeated,
+        "model": body.model,
+        "reasoning": reasoning.model_dump() if reasoning else None,
+        "text": {"format": _format(form), "verbosity": text.verbosity or "medium"},
+        "tools": [_tool(each) for each in body.tools or ()],
+    }
+
+
+def _format(form: schema.TextFormat) -> dict[str, Any]:
+    if form.type != "json_schema":
+        return {"type": form.type}
+    return {**form.model_dump(by_alias=True), "strict": bool(form.strict)}
+
+
+def _tool(tool: schema.FunctionTool | schema.CustomTool | schema.OtherTool) -> dict[str, Any]:
+    members = tool.model_dump()
+    return {**members, "format": {"type": "text"}} if members["type"] == "custom" else members

@@ -1,0 +1,292 @@
+"""The requests and responses of `/v1/responses`: for validation, and for `/openapi.json`.
+
+Null means absent, and unknown members of requests are ignored.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, Tag
+
+from heddle_gateway.http.models import Model, Name
+from heddle_gateway.openai.chat.schema import (
+    MAX_FUNCTIONS,
+    MAX_MESSAGES,
+    MAX_PARTS,
+    AssistantName,
+    Function,
+    Int32,
+    Penalty,
+    by_type,
+)
+
+
+class TextPart(Model):
+    """Text."""
+
+    type: Literal["input_text", "output_text", "text"]
+    text: str
+
+
+class RefusalPart(Model):
+    """The model's refusal."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+class ImagePart(Model):
+    """An image, by its address or as an uploaded file."""
+
+    type: Literal["input_image"]
+    image_url: Name | None = Field(default=None, description="`https:` or `data:` in base64.")
+    file_id: Name | None = None
+    detail: Any = None
+
+
+class FilePart(Model):
+    """A file in base64, or as a `data:` URL, or the identifier of an uploaded file."""
+
+    type: Literal["input_file"]
+    file_data: Name | None = Field(default=None, json_schema_extra={"contentEncoding": "base64"})
+    file_id: Name | None = Field(
+        default=None, description="A file of the caller from `POST /v1/files`, of at most 20 MiB."
+    )
+    filename: str | None = None
+    file_url: str | None = Field(default=None, description="Not supported.")
+
+
+class OtherPart(Model):
+    """A part of another type, which is refused."""
+
+    type: Name
+
+
+Part = (
+    Annotated[TextPart, Tag("TextPart")]
+    | Annotated[RefusalPart, Tag("RefusalPart")]
+    | Annotated[ImagePart, Tag("ImagePart")]
+    | Annotated[FilePart, Tag("FilePart")]
+    | Annotated[OtherPart, Tag("OtherPart")]
+)
+_TaggedPart = Annotated[
+    Part,
+    by_type(
+        {
+            **dict.fromkeys(("input_text", "output_text", "text"), "TextPart"),
+            "refusal": "RefusalPart",
+            "input_image": "ImagePart",
+            "input_file": "FilePart",
+        },
+        default="",
+        other="OtherPart",
+    ),
+]
+Content = str | Annotated[list[_TaggedPart], Field(max_length=MAX_PARTS)]
+
+
+class MessageItem(Model):
+    """A message."""
+
+    type: Literal["message"] = "message"
+    role: Literal["user", "assistant", "system", "developer"]
+    content: Content
+
+
+class CallItem(Model):
+    """A call of a client's function or custom tool, which an earlier response asked for."""
+
+    type: Literal["function_call", "custom_tool_call"]
+    call_id: Name
+    name: Name
+    arguments: str = Field(default="", description="Of a function.")
+    input: str = Field(default="", description="Of a custom tool.")
+    extra_content: dict[str, Any] | None = Field(
+        default=None, description="What the model's provider needs back with the call."
+    )
+
+
+class CallOutputItem(Model):
+    """The result of a call."""
+
+    type: Literal["function_call_output", "custom_tool_call_output"]
+    call_id: Name
+    output: Content
+
+
+class ReasoningItem(Model):
+    """The reasoning of an earlier response."""
+
+    type: Literal["reasoning"]
+    encrypted_content: str | None = None
+
+
+class OtherItem(Model):
+    """What a tool of the assistant did in an earlier response; it is ignored."""
+
+    type: Name
+
+
+Item = (
+    Annotated[MessageItem, Tag("MessageItem")]
+    | Annotated[CallItem, Tag("CallItem")]
+    | Annotated[CallOutputItem, Tag("CallOutputItem")]
+    | Annotated[ReasoningItem, Tag("ReasoningItem")]
+    | Annotated[OtherItem, Tag("OtherItem")]
+)
+_TaggedItem = Annotated[
+    Item,
+    by_type(
+        {
+            "message": "MessageItem",
+            "function_call": "CallItem",
+            "custom_tool_call": "CallItem",
+            "function_call_output": "CallOutputItem",
+            "custom_tool_call_output": "CallOutputItem",
+            "reasoning": "ReasoningItem",
+        },
+        default="message",
+        other="OtherItem",
+    ),
+]
+
+
+class FunctionTool(Function):
+    """A function of the client."""
+
+    type: Literal["function"]
+
+
+class CustomFormat(Model):
+    """The form of a custom tool's input."""
+
+    type: Literal["text"]
+
+
+class CustomTool(Model):
+    """A tool of the client with one text as its input."""
+
+    type: Literal["custom"]
+    name: Name
+    description: str | None = None
+    format: CustomFormat | None = None
+
+
+class OtherTool(Model):
+    """A tool of any type. Clients cannot declare those of other types."""
+
+    type: Name
+    name: str | None = None
+
+
+_TaggedTool = Annotated[
+    Annotated[FunctionTool, Tag("FunctionTool")]
+    | Annotated[CustomTool, Tag("CustomTool")]
+    | Annotated[OtherTool, Tag("OtherTool")],
+    by_type({"function": "FunctionTool", "custom": "CustomTool"}, default="", other="OtherTool"),
+]
+
+
+class ToolChoice(Model):
+    """The tool that the model must call, or the tools that it may call (`allowed_tools`)."""
+
+    type: Name
+    name: str | None = None
+    mode: Literal["auto", "required"] = "auto"
+    tools: Annotated[list[OtherTool], Field(max_length=MAX_FUNCTIONS)] | None = None
+
+
+class TextFormat(Model):
+    """The form of the answer."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    name: str | None = None
+    description: str | None = None
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    strict: bool | None = None
+
+
+class TextOptions(Model):
+    """Options of the text."""
+
+    format: TextFormat | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+
+class ReasoningOptions(Model):
+    """Options of the reasoning."""
+
+    effort: str | None = None
+    summary: str | None = None
+
+
+class ResponsesBody(Model):
+    """A conversation with an assistant."""
+
+    model: AssistantName
+    input: Name | Annotated[list[_TaggedItem], Field(min_length=1, max_length=MAX_MESSAGES)]
+    instructions: str | None = Field(
+        default=None, description="Follows the assistant's own prompt, which stays."
+    )
+    stream: bool | None = None
+    store: bool | None = Field(
+        default=None, description="Accepted. Nothing is stored, and the response says `false`."
+    )
+    previous_response_id: str | None = Field(default=None, description="Refused.")
+    conversation: str | dict[str, Any] | None = Field(default=None, description="Refused.")
+    background: bool | None = Field(default=None, description="Refused unless `false`.")
+    include: list[str] | None = Field(
+        default=None,
+        description="`reasoning.encrypted_content`, `file_search_call.results`, "
+        "`web_search_call.action.sources` and `message.output_text.logprobs` have an effect.",
+    )
+    tools: Annotated[list[_TaggedTool], Field(max_length=MAX_FUNCTIONS)] | None = Field(
+        default=None, description="Functions and custom tools of the client."
+    )
+    tool_choice: Literal["none", "auto", "required"] | ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    max_tool_calls: Int32 | None = None
+    max_output_tokens: Int32 | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    text: TextOptions | None = None
+    reasoning: ReasoningOptions | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    metadata: dict[str, Any] | None = None
+    service_tier: str | None = None
+    user: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"model": "lamb_assistant.1", "input": "Hello."}]}
+    )
+
+
+class Response(Model):
+    """The response, or with `stream` a stream of events.
+
+    With the header `X-Heddle-Warning` a tool failed, or another model answered. The client receives
+    further members, most of which repeat the request.
+    """
+
+    id: str = Field(pattern="^resp_")
+    object: Literal["response"]
+    created_at: int
+    completed_at: int | None
+    status: Literal["completed", "incomplete", "in_progress", "failed"]
+    model: str
+    output: list[dict[str, Any]] = Field(
+        description="`message`, `reasoning`, `function_call` and `custom_tool_call`; and for tools "
+        "of the assistant `file_search_call`, `web_search_call`, `mcp_call` and "
+        "`image_generation_call`."
+    )
+    usage: dict[str, Any] | None
+    store: Literal[False]
+    error: dict[str, Any] | None
+    incomplete_details: dict[str, Any] | None
+    heddle: list[dict[str, Any]] = Field(
+        default=[], description="As in a chat completion: decisions, outputs, trace and report."
+    )

@@ -1,0 +1,103 @@
+"""The items of a response about the assistant's own tools, and its citations."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished, ToolStarted
+from heddle.tool.v1.tool_pb2 import Source
+from heddle_runtime.contract.json_text import members
+
+from heddle_gateway.openai.chat import open_webui_events, run_events
+
+FILE_SEARCH, WEB_SEARCH, OTHER_TOOL = "file_search_call", "web_search_call", "mcp_call"
+SERVER_LABEL = "heddle"
+_FILE_SEARCHES = frozenset(
+    {
+        *("simple_rag", "context_aware_rag", "hierarchical_rag", "retrieve_documents"),
+        *("fast_vector_search", "hybrid_search", "colqwen_search", "graph_search"),
+    }
+)
+_PREFIXES = {FILE_SEARCH: "fs", WEB_SEARCH: "ws", OTHER_TOOL: "mcp"}
+_IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
+
+
+def new_id(prefix: str) -> str:
+    """Return a new identifier."""
+    return f"{prefix}_{_IDS.getrandbits(128):032x}"
+
+
+def tool_item(event: ToolStarted | ToolFinished) -> dict[str, Any]:
+    """Return the item of a tool that runs."""
+    arguments = event.call.arguments_json
+    query = members(arguments).get("query") if arguments else None
+    text = query if isinstance(query, str) else ""
+    if event.tool == "web_search":
+        kind = WEB_SEARCH
+        about: dict[str, Any] = {"action": {"type": "search", "query": text}}
+    elif event.tool in _FILE_SEARCHES:
+        kind = FILE_SEARCH
+        about = {"queries": [text] if text else [], "results": None}
+    else:
+        kind = OTHER_TOOL
+        about = {
+            "approval_request_id": None,
+            "server_label": SERVER_LABEL,
+            "name": run_events.tool_name(event),
+            "arguments": arguments or "{}",
+            "output": None,
+            "error": None,
+        }
+    return {"id": new_id(_PREFIXES[kind]), "type": kind, "status": "in_progress", **about}
+
+
+def end_tool(item: dict[str, Any], finished: ToolFinished) -> None:
+    """Set the status of an item, and the error of a tool that failed."""
+    if not finished.HasField("error"):
+        item["status"] = "completed"
+        return
+    item["status"] = "failed"
+    if item["type"] == OTHER_TOOL:  # an object: a text makes openai-python warn
+        text = finished.error.message or "The tool failed."
+        content = [{"type": "text", "text": text}]
+        item["error"] = {"type": "mcp_tool_execution_error", "content": content}
+
+
+def add_results(item: dict[str, Any], sources: Sequence[Source]) -> None:
+    """Add what a search found to its item."""
+    if item["type"] == FILE_SEARCH:
+        item["results"] = [
+            {
+                "file_id": _file_id(each),
+                "filename": each.title,
+                "text": each.excerpt,
+                "score": each.score if each.HasField("score") else None,
+                "attributes": {},
+                "vector_store_id": None,
+            }
+            for each in sources
+        ]
+    elif item["type"] == WEB_SEARCH:
+        item["action"]["sources"] = [{"type": "url", "url": each.uri} for each in sources]
+
+
+def annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """Return the citations of sources: of those with a web address, and of other files."""
+    cited = [
+        {"type": "url_citation", **each["url_citation"]}
+        for each in open_webui_events.annotations(sources)
+    ]
+    files = {
+        _file_id(each): each.title
+        for each in sources
+        if each.title and not each.uri.startswith(open_webui_events.WEB)
+    }
+    return cited + [
+        {"type": "file_citation", "file_id": identifier, "filename": name, "index": 0}
+        for identifier, name in files.items()
+    ]
+
+
+def _file_id(source: Source) -> str:
+    attributes = source.attributes
+    return attributes.get("file_id") or attributes.get("document_id") or source.title
