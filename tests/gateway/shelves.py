@@ -112,8 +112,13 @@ async def shelves(
     )
     theirs = ServiceSettings.model_validate({**quick, "listen": "127.0.0.1:0"})
     async with AsyncExitStack() as exits:
-        store = await exits.enter_async_context(open_store(folder / "store", HashingEmbedder()))
-        services = knowledge_and_files(store, folder, web=web)
+        embedder = HashingEmbedder()
+
+        async def embedders() -> list[HashingEmbedder]:
+            return [embedder]
+
+        store = await exits.enter_async_context(open_store(folder / "store", embedder))
+        services = knowledge_and_files(store, folder, web=web, embedders=embedders)
         behind = (await exits.enter_async_context(running(services, theirs))).local
         accounts = behind
         database = f"sqlite:///{folder}/heddle.db"

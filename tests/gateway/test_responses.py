@@ -9,13 +9,13 @@ import openai
 import pytest
 from gateway.conftest import Bench
 from gateway.neighbours import DONE, text
-from gateway.test_stream_encoder import FOUND as SOURCES
 from gateway.test_stream_encoder import STARTED, finished
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.status_pb2 import Status as RpcStatus
 from heddle.chat.v1 import chat_pb2
 from heddle.chat.v1.chat_pb2 import Done, ToolCall
-from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
+from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
+from heddle.tool.v1.tool_pb2 import Source
 from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.http.error_responses import from_exception
 from heddle_gateway.openai.chat.event_encoder import Answer
@@ -26,13 +26,19 @@ from heddle_runtime.identity.callers import Identity
 from openai import AsyncOpenAI
 from pydantic import SecretStr
 
+SOURCES = RunEvent(
+    sources=Sources(
+        binding_id="b1",
+        sources=[Source(title="A", uri="https://e/a"), Source(title="B"), Source(title="C")],
+    )
+)
 SEALED = SealedTexts(SecretStr("s" * 32), b"test")
 PNG = f"data:image/png;base64,{b64encode(b'x').decode()}"
 LOOK = {"type": "function", "name": "look", "parameters": {"type": "object"}}
 WITH_REASONING = "reasoning.encrypted_content"
 
 
-def ordered(items: object = "hi", **body: object) -> ResponsesRequest:
+def parsed(items: object = "hi", **body: object) -> ResponsesRequest:
     return parse_request(json.dumps({"model": "m", "input": items, **body}).encode(), SEALED)
 
 
@@ -118,7 +124,7 @@ def called(name: str = "look", arguments: str = "{}", **members: Any) -> RunEven
 )
 def test_a_wrong_member_is_named(body: dict[str, Any], param: str, code: str | None) -> None:
     with pytest.raises(Exception) as caught:  # noqa: PT011 - of two classes
-        ordered(**body)
+        parsed(**body)
     error = from_exception(caught.value)
     assert (error.param, error.code) == (param, code)
     assert error.status == (404 if param == "conversation" else 400)
@@ -126,11 +132,11 @@ def test_a_wrong_member_is_named(body: dict[str, Any], param: str, code: str | N
 
 def test_null_means_absent_and_unknown_members_are_ignored() -> None:
     names = ("tools", "text", "include", "store", "stream", "reasoning", "instructions", "metadata")
-    assert ordered(**dict.fromkeys(names), client_metadata={"a": 1}).run == ordered().run
+    assert parsed(**dict.fromkeys(names), client_metadata={"a": 1}).run == parsed().run
 
 
 def test_options_reach_the_model_in_the_form_of_chat_completions() -> None:
-    options = ordered(
+    options = parsed(
         temperature=0.2,
         max_output_tokens=5,
         reasoning={"effort": "low", "summary": "auto"},
@@ -154,7 +160,7 @@ def test_options_reach_the_model_in_the_form_of_chat_completions() -> None:
 
 
 def test_instructions_and_items_become_messages() -> None:
-    run = ordered(
+    run = parsed(
         [
             message(
                 [{"type": "input_text", "text": "a"}, {"type": "input_image", "image_url": PNG}]
@@ -186,7 +192,7 @@ def test_instructions_and_items_become_messages() -> None:
 
 def test_two_messages_of_the_assistant_stay_two() -> None:
     items = [message("a", "assistant"), message("b", "assistant"), message("c")]
-    assert [each.parts[0].text for each in ordered(items).run.messages] == ["a", "b", "c"]
+    assert [each.parts[0].text for each in parsed(items).run.messages] == ["a", "b", "c"]
 
 
 def test_only_allowed_tools_are_offered() -> None:
@@ -196,7 +202,7 @@ def test_only_allowed_tools_are_offered() -> None:
         "mode": "required",
         "tools": [{"type": "custom", "name": "say"}],
     }
-    run = ordered(tools=tools, tool_choice=choice).run
+    run = parsed(tools=tools, tool_choice=choice).run
     assert [each.name for each in run.functions] == ["say"]
     assert json.loads(run.options.extra_json) == {"tool_choice": "required"}
 
@@ -209,7 +215,7 @@ def test_calls_are_items_that_clients_can_send_back() -> None:
         called("say", '{"input":"x"}'),
         DONE,
     )
-    reply, look, say = answered(ordered(tools=tools), *events)["output"]
+    reply, look, say = answered(parsed(tools=tools), *events)["output"]
     assert reply["content"][0]["text"] == "Well:"
     assert (look["type"], look["arguments"], look["extra_content"]) == (
         "function_call",
@@ -218,7 +224,7 @@ def test_calls_are_items_that_clients_can_send_back() -> None:
     )
     assert "secret" not in look
     assert (say["type"], say["input"]) == ("custom_tool_call", "x")
-    [repeated] = ordered([reply, look, say]).run.messages
+    [repeated] = parsed([reply, look, say]).run.messages
     assert json.loads(repeated.tool_calls[0].extra_json) == {"extra_content": {"a": 1}}
     assert repeated.tool_calls[1].arguments_json == '{"input":"x"}'
 
@@ -226,48 +232,49 @@ def test_calls_are_items_that_clients_can_send_back() -> None:
 def test_sealed_reasoning_is_for_its_caller_and_assistant_only() -> None:
     CALLER.set(Caller("r1", Identity("ana", organization="a")))
     done = Done(message_extra_json='{"details":[1]}', finish_reason=chat_pb2.FINISH_REASON_STOP)
-    request = ordered(tools=[LOOK], include=[WITH_REASONING])
+    request = parsed(tools=[LOOK], include=[WITH_REASONING])
     thought = RunEvent(reasoning_delta="Hm.")
     output: list[dict[str, Any]] = []
     for events in ((thought, called()), (called(),)):
         output = answered(request, *events, RunEvent(done=done))["output"]
         [sealed] = [each["encrypted_content"] for each in output if each["type"] == "reasoning"]
         assert "details" not in sealed
-        assert ordered(output).run.messages[0].extra_json == '{"details":[1]}'
-    assert not ordered(output, model="other").run.messages[0].extra_json
+        assert parsed(output).run.messages[0].extra_json == '{"details":[1]}'
+    assert not parsed(output, model="other").run.messages[0].extra_json
     CALLER.set(Caller("r1", Identity("bob", organization="a")))
-    assert not ordered(output).run.messages[0].extra_json
+    assert not parsed(output).run.messages[0].extra_json
     foreign = [{"type": "reasoning", "encrypted_content": "gAAAA"}, output[0]]
-    assert not ordered(foreign).run.messages[0].extra_json
-    without = answered(ordered(tools=[LOOK]), called(), RunEvent(done=done))["output"]
+    assert not parsed(foreign).run.messages[0].extra_json
+    without = answered(parsed(tools=[LOOK]), called(), RunEvent(done=done))["output"]
     assert [each["type"] for each in without] == ["function_call"]
 
 
 def test_tools_of_the_assistant_are_items_with_their_sources_as_annotations() -> None:
     failed = finished("rubric", error=RpcStatus(code=5, message="None."))
     ended = finished(elapsed=Duration())
-    frames = framed(ordered(), [STARTED], [ended, SOURCES], [failed], [text("Hi"), DONE])
+    frames = framed(parsed(), [STARTED], [ended, SOURCES], [failed], [text("Hi"), DONE])
     search, rubric, reply = frames[-1]["response"]["output"]
     assert (search["type"], search["status"]) == ("file_search_call", "completed")
     assert rubric["error"]["content"] == [{"type": "text", "text": "None."}]
     assert [each["type"] for each in reply["content"][0]["annotations"]] == [
         "url_citation",
         "file_citation",
+        "file_citation",
     ]
     assert frames[-1]["response"]["heddle"][-1]["type"] == "report"
     assert any("event" in each for each in frames)
-    whole = answered(ordered(), ended, SOURCES, failed, text("Hi"), DONE)
+    whole = answered(parsed(), ended, SOURCES, failed, text("Hi"), DONE)
     assert [each["type"] for each in whole["output"]] == [
         each["type"] for each in frames[-1]["response"]["output"]
     ]
 
 
 def test_results_of_searches_are_included_on_request() -> None:
-    request = ordered(include=["file_search_call.results"])
+    request = parsed(include=["file_search_call.results"])
     output = answered(request, finished(elapsed=Duration()), SOURCES, text("Hi"), DONE)["output"]
-    assert [each["filename"] for each in output[0]["results"]] == ["A", "B", "A again"]
+    assert [each["filename"] for each in output[0]["results"]] == ["A", "B", "C"]
     assert (
-        answered(ordered(), finished(elapsed=Duration()), SOURCES, DONE)["output"][0]["results"]
+        answered(parsed(), finished(elapsed=Duration()), SOURCES, DONE)["output"][0]["results"]
         is None
     )
 
@@ -278,14 +285,14 @@ def test_a_response_that_was_cut_is_incomplete() -> None:
         (chat_pb2.FINISH_REASON_CONTENT_FILTER, "content_filter"),
     ):
         events = [text("Hi"), RunEvent(done=Done(finish_reason=reason))]
-        last = framed(ordered(), events)[-1]
+        last = framed(parsed(), events)[-1]
         assert last["type"] == "response.incomplete"
         assert last["response"]["incomplete_details"] == {"reason": expected}
         assert last["response"]["output"][0]["status"] == "incomplete"
 
 
 def test_an_empty_reply_is_an_empty_message() -> None:
-    [reply] = answered(ordered(), DONE)["output"]
+    [reply] = answered(parsed(), DONE)["output"]
     assert reply["content"][0]["text"] == ""
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from base64 import b64encode
+from contextlib import AsyncExitStack
 from typing import Any
 
 import httpx
@@ -13,7 +14,7 @@ from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.http import json_text, multipart
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.login.pages import is_place_here
-from heddle_gateway.openai import search_filters, served_images
+from heddle_gateway.openai import embeddings, search_filters, served_images
 from heddle_gateway.openai.chat import content_parts, request
 from heddle_migration_service.knowledge_server import ingestion
 from heddle_migration_service.knowledge_server.ingestion_parameters import ChunkParameters
@@ -49,6 +50,16 @@ async def _login(size: int) -> bool:
 def _membership(count: int) -> None:
     value = ["v"] * count
     search_filters.Membership.model_validate({"type": "in", "key": "k", "value": value})
+
+
+def _embedded(texts: list[str]) -> None:
+    embeddings.EmbeddingRequest.model_validate({"model": "default", "input": texts})
+
+
+async def _embedding(requests: int) -> None:
+    async with AsyncExitStack() as running:
+        for _ in range(requests):
+            await running.enter_async_context(embeddings.one_of_few())
 
 
 def _filter(levels: int) -> None:
@@ -162,6 +173,9 @@ ROWS: dict[str, Check] = {
         content=[{"type": "text", "text": "a"}] * n
     ),
     f"{_OPENAI}.chat.schema.MAX_FUNCTIONS": _functions,
+    f"{_OPENAI}.embeddings.MAX_TEXTS": lambda n: _embedded(["a"] * n),
+    f"{_OPENAI}.embeddings.MAX_TEXT_CHARS": lambda n: _embedded(["a" * n]),
+    f"{_OPENAI}.embeddings.MAX_CONCURRENT": _embedding,
     f"{_OPENAI}.search_filters.MAX_FILTERS": _filters,
     f"{_OPENAI}.search_filters.MAX_VALUES": _membership,
     f"{_OPENAI}.search_filters.MAX_LEVELS": _filter,

@@ -155,6 +155,7 @@ def _full(it: Things) -> str:
     return it.store
 
 
+_EMBEDDED = {"model": "default", "input": "a"}
 ROUTES: dict[str, Route] = {
     # Completions
     "POST /v1/chat/completions": Route(RUN, lambda it: {"json": _chat(it)}),
@@ -225,6 +226,8 @@ ROUTES: dict[str, Route] = {
     "POST /creator/assistant/create_assistant": Route(
         CREATORS, lambda _: {"json": {"name": unique()}}
     ),
+    "POST /v1/embeddings": Route(CREATORS, lambda _: {"json": _EMBEDDED}),
+    "POST /embeddings": Route(CREATORS, lambda _: {"json": _EMBEDDED}),
     "POST /rubrics": Route(CREATORS, lambda _: {"json": {"content": EXAMPLE}}),
     "POST /v1/files": Route(
         CREATORS,

@@ -32,6 +32,7 @@ from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
 from heddle_gateway.openai import (
+    embeddings,
     files,
     images,
     models,
@@ -53,7 +54,7 @@ _MODULES = (
     *(assistants, copies, trials),
     *(people, connectors, tools, tool_runs, files),
     *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
-    *(vector_store_documents, endpoint, health, studio_pages),
+    *(vector_store_documents, embeddings, endpoint, health, studio_pages),
     *(errors, documentation),
     *(me, passwords, sign_in, identity_providers),
 )

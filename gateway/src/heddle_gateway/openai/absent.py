@@ -13,7 +13,6 @@ _INSTEAD: Mapping[str, str] = {
     "completions": _ANSWERS,
     "containers": "Tools of assistants work in workspaces",
     "conversations": _STATELESS,
-    "embeddings": "POST /v1/vector_stores/{id}/search searches documents by their meaning",
     "evals": _ANSWERS,
     "fine_tuning": "Assistants are given instructions, documents and tools",
     "images": "POST /v1/images/generations generates images",
