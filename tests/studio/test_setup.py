@@ -15,7 +15,7 @@ PASSWORD = "weaving-at-night-7"
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Studio]:
-    """A Heddle that nobody has used yet."""
+    """A Heddle without an account."""
     folder = tmp_path_factory.mktemp("setup")
     with running(folder, browser, HEDDLE_GATEWAY_API_KEY=KEY) as studio:
         yield studio

@@ -26,11 +26,11 @@ BAD = "https://bad.example/v1"
 class Connectors(connector_pb2_grpc.ConnectorServiceServicer):
     """A connector service for which one address works."""
 
-    asked: list[tuple[str, str, str, str]] = field(default_factory=list)
+    checks: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     async def CheckProvider(self, request: Any, context: Any) -> Any:
-        asked = (caller().identity.subject, request.organization, request.connector)
-        self.asked.append((*asked, request.api_key))
+        checks = (caller().identity.subject, request.organization, request.connector)
+        self.checks.append((*checks, request.api_key))
         if request.connector != "openai":
             raise NotFoundError(f"No connector is named {request.connector!r}.")
         if request.base_url == GOOD:
@@ -103,16 +103,16 @@ async def test_only_what_changes_is_tested_for_the_caller(
     accounts, connectors = bench
     provider = {"base_url": GOOD, "api_key": "secret"}
     await accounts.put("uni", settings(openai=provider), identity=UNI_ADMIN)
-    assert connectors.asked == [(UNI_ADMIN.subject, "uni", "openai", "secret")]
+    assert connectors.checks == [(UNI_ADMIN.subject, "uni", "openai", "secret")]
     stored = {**provider, "api_key": "********", "models": ["m"]}
     await accounts.put("uni", settings(openai=stored), identity=UNI_ADMIN)
     await accounts.put("uni", "", identity=UNI_ADMIN)
-    assert len(connectors.asked) == 1
+    assert len(connectors.checks) == 1
     await accounts.put("new", settings(openai=provider))
-    assert connectors.asked[1] == (ADMIN.subject, "default", "openai", "secret")
+    assert connectors.checks[1] == (ADMIN.subject, "default", "openai", "secret")
 
 
-async def test_nothing_is_stored_while_nobody_can_test_it(
+async def test_nothing_is_stored_while_no_service_can_test_it(
     bench: tuple[Accounts, Connectors],
 ) -> None:
     accounts, _ = bench

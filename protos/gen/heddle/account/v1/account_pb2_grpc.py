@@ -343,9 +343,11 @@ class AccountServiceServicer:
     def CreateFirstOperator(self, request, context):
         """Makes the account of the first operator: a user of the operator's organisation who may do
         everything. Only for callers with the scope `service`. Fails with `PERMISSION_DENIED` if the
-        secret is not that of the link which Heddle prints, and with `ABORTED` and reason `CONFLICT` if
-        an account was made with it before, also if that is deleted, if the environment names operators,
-        or if the address is that of a user.
+        secret is not that of the link which Heddle prints.
+
+        Fails with `ABORTED` and reason `CONFLICT` if an account was made with the link before, also if
+        that account is deleted. It fails alike if the environment names operators, or if the address is
+        that of a user.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

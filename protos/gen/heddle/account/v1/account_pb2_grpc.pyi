@@ -125,9 +125,11 @@ class AccountServiceStub:
     CreateFirstOperator: _grpc.UnaryUnaryMultiCallable[_account_pb2.CreateFirstOperatorRequest, _account_pb2.CreateFirstOperatorResponse]
     """Makes the account of the first operator: a user of the operator's organisation who may do
     everything. Only for callers with the scope `service`. Fails with `PERMISSION_DENIED` if the
-    secret is not that of the link which Heddle prints, and with `ABORTED` and reason `CONFLICT` if
-    an account was made with it before, also if that is deleted, if the environment names operators,
-    or if the address is that of a user.
+    secret is not that of the link which Heddle prints.
+
+    Fails with `ABORTED` and reason `CONFLICT` if an account was made with the link before, also if
+    that account is deleted. It fails alike if the environment names operators, or if the address is
+    that of a user.
     """
     SignInWithProvider: _grpc.UnaryUnaryMultiCallable[_account_pb2.SignInWithProviderRequest, _account_pb2.SignInWithProviderResponse]
     """Starts a session of a user whose e-mail address an identity provider, or another installation, has verified.
@@ -259,9 +261,11 @@ class AccountServiceAsyncStub(AccountServiceStub):
     CreateFirstOperator: _aio.UnaryUnaryMultiCallable[_account_pb2.CreateFirstOperatorRequest, _account_pb2.CreateFirstOperatorResponse]  # type: ignore[assignment]
     """Makes the account of the first operator: a user of the operator's organisation who may do
     everything. Only for callers with the scope `service`. Fails with `PERMISSION_DENIED` if the
-    secret is not that of the link which Heddle prints, and with `ABORTED` and reason `CONFLICT` if
-    an account was made with it before, also if that is deleted, if the environment names operators,
-    or if the address is that of a user.
+    secret is not that of the link which Heddle prints.
+
+    Fails with `ABORTED` and reason `CONFLICT` if an account was made with the link before, also if
+    that account is deleted. It fails alike if the environment names operators, or if the address is
+    that of a user.
     """
     SignInWithProvider: _aio.UnaryUnaryMultiCallable[_account_pb2.SignInWithProviderRequest, _account_pb2.SignInWithProviderResponse]  # type: ignore[assignment]
     """Starts a session of a user whose e-mail address an identity provider, or another installation, has verified.
@@ -504,9 +508,11 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_account_pb2.CreateFirstOperatorResponse, _abc.Awaitable[_account_pb2.CreateFirstOperatorResponse]]:
         """Makes the account of the first operator: a user of the operator's organisation who may do
         everything. Only for callers with the scope `service`. Fails with `PERMISSION_DENIED` if the
-        secret is not that of the link which Heddle prints, and with `ABORTED` and reason `CONFLICT` if
-        an account was made with it before, also if that is deleted, if the environment names operators,
-        or if the address is that of a user.
+        secret is not that of the link which Heddle prints.
+
+        Fails with `ABORTED` and reason `CONFLICT` if an account was made with the link before, also if
+        that account is deleted. It fails alike if the environment names operators, or if the address is
+        that of a user.
         """
 
     @_abc_1.abstractmethod
