@@ -85,7 +85,7 @@ async def read_ways(api: Call) -> OfferedWays:
 
 
 async def _lacks_operator(api: Call) -> bool:
-    """Return whether the first operator can make an account; false if the account service does not answer."""
+    """Return whether the first operator can make an account; false if that is unknown."""
     if api.state.settings.development or not api.state.settings.password_login:
         return False
     try:
