@@ -1,4 +1,4 @@
-"""Adds the table of prompts."""
+"""Adds the table of prompts, and the account of the first operator."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,15 @@ oldest_compatible = "0001"
 
 
 def upgrade() -> None:
-    """Create it."""
+    """Create them."""
+    op.add_column(
+        "users", sa.Column("operator", sa.Boolean, nullable=False, server_default=sa.false())
+    )
+    op.create_table(
+        "setup",
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("completed_at", Seconds, nullable=False),
+    )
     op.create_table(
         "prompts",
         sa.Column("id", Identifier, sa.Identity(always=False), primary_key=True),
@@ -32,7 +40,10 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it, unless a prompt is stored."""
-    if op.get_bind().scalar(sa.text("SELECT count(*) FROM prompts")):
-        raise UnusableDatabaseError("prompts were saved since the upgrade")
-    op.drop_table("prompts")
+    """Drop them, unless a prompt is stored or an operator has made an account."""
+    connection = op.get_bind()
+    for table, what in (("prompts", "prompts were saved"), ("setup", "an operator was set up")):
+        if connection.scalar(sa.text(f"SELECT count(*) FROM {table}")):  # noqa: S608 - our own names
+            raise UnusableDatabaseError(f"{what} since the upgrade")
+        op.drop_table(table)
+    op.drop_column("users", "operator")
