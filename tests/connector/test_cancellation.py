@@ -99,8 +99,8 @@ async def test_a_caller_in_the_same_process_stops_the_provider_too(
         await exchange.gone()
         closed.set()
 
-    async with provider(script) as made:
-        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", made.url)
+    async with provider(script) as remote:
+        monkeypatch.setenv("HEDDLE_CONNECTOR_OPENAI_BASE_URL", remote.url)
         settings = ConnectorSettings(listen="127.0.0.1:0", drain_wait=0)
         async with running(app(settings, channel_to()), settings) as up:
             stub: Stub = ConnectorServiceStub(up.local)

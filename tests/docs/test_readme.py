@@ -19,6 +19,7 @@ from docs.make_up import ROOT, MakeUp, checkout, make_up
 from docs.reader_pages import GUIDES, README
 from docs.shell import run
 from heddle_assistants.accounts.model_prices import read_prices
+from heddle_conversion.assistant_file import read_file
 from heddle_runtime.http.egress import SETTING
 from integration.access.deployments import painting
 from integration.browser import browser
@@ -96,7 +97,8 @@ def test_the_assistant_of_the_guide_is_one() -> None:
 def test_every_example_is_an_assistant_with_an_identifier_of_its_own() -> None:
     files = sorted((ROOT / "examples" / "assistants").glob("*.yaml"))
 
-    documents = [read_assistant(yaml.safe_load(f.read_text())) for f in files]
+    files_read = [read_file(file.read_bytes()) for file in files]
+    documents = [each.assistant for each in files_read if not each.faults]
 
     assert sorted(int(document.id) for document in documents) == list(range(1, 15))
 

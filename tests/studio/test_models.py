@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from studio.harness import LANGUAGES, VIEWS, Screen, Studio, running
 
+pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 KEY = "sk-right-0123456789abcdef"
 STALE_SECONDS = 5.0
 """How long services may use former settings."""

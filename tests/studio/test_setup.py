@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, expect
 from pydantic import SecretStr
 from studio.harness import KEY, LANGUAGES, SECRET, VIEWS, Screen, Studio, running
 
+pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 LINK = f"setup#{setup_secret(SecretStr(SECRET))}"
 EMAIL = "first@uni.example"
 PASSWORD = "weaving-at-night-7"

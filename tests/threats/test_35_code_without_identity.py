@@ -85,7 +85,7 @@ async def services(
             addresses = {
                 name: getattr(heddle.stack, name)
                 for name in heddle.stack.__slots__
-                if name not in ("gateway", "optional", "to_connector")
+                if name not in ("gateway", "optional") and not name.startswith("to_")
             }
             addresses |= heddle.stack.optional
             by_address = {each.address: each for each in several}

@@ -127,6 +127,10 @@ def _rubric(things: Things) -> dict[str, Any]:
     return {"path": {"id": things.rubric}}
 
 
+def _saved_prompt(things: Things) -> dict[str, Any]:
+    return {"path": {"id": things.saved_prompt}}
+
+
 def _store(**body: Any) -> Request:
     return lambda it: {"path": {"id": it.store}, **({"json": body} if body else {})}
 
@@ -155,6 +159,7 @@ def _full(it: Things) -> str:
     return it.store
 
 
+_PROMPT = {"title": "Tutor", "system_prompt": "Be kind.", "public": True}
 _EMBEDDED = {"model": "default", "input": "a"}
 ROUTES: dict[str, Route] = {
     # Completions
@@ -239,6 +244,7 @@ ROUTES: dict[str, Route] = {
     "DELETE /assistants/{id}": Route(CHANGE, _assistant()),
     "PUT /assistants/{id}/publish": Route(CHANGE, _assistant(published=False)),
     "GET /assistants/{id}/export": Route(PROMPT, _assistant()),
+    "POST /assistants/{id}/copy": Route(MANAGED | WITHOUT_RIGHT, _assistant(title="Mine")),
     "GET /assistants/{id}/usage": Route(MANAGED, _assistant()),
     "POST /assistants/{id}/usage/reset": Route(NOT_FOUND, _assistant()),
     "GET /usage": Route(ALL, lambda it: {"params": {"by": "assistant", "assistant": it.assistant}}),
@@ -268,6 +274,12 @@ ROUTES: dict[str, Route] = {
         CHANGE, lambda it: {**_rubric(it), "json": {"public": True, "content": EXAMPLE}}
     ),
     "DELETE /rubrics/{id}": Route(CHANGE, _rubric),
+    # Saved prompts
+    "POST /prompts": Route(CREATORS, lambda _: {"json": _PROMPT}),
+    "GET /prompts": Route(LIST | WITHOUT_RIGHT, lambda it: {"params": {"seen": it.saved_prompt}}),
+    "GET /prompts/{id}": Route(READ | WITHOUT_RIGHT, _saved_prompt),
+    "PUT /prompts/{id}": Route(CHANGE, lambda it: {**_saved_prompt(it), "json": _PROMPT}),
+    "DELETE /prompts/{id}": Route(CHANGE, _saved_prompt),
     # Audit log
     "GET /audit": Route(
         AUDIT, lambda it: {"params": {"object_type": "assistant", "object_id": it.assistant}}

@@ -366,6 +366,13 @@ RPCS: dict[str, Rpc] = {
         lambda it: {"rubric": rubric_pb2.Rubric(id=it.rubric, content_json=rubric_text())},
     ),
     "Rubric.DeleteRubric": Rpc(CHANGE, _id("rubric")),
+    "Prompt.GetPrompt": Rpc(READ | WITHOUT_RIGHT, _id("saved_prompt")),
+    "Prompt.ListPrompts": Rpc(LIST | WITHOUT_RIGHT, lambda _: {}),
+    "Prompt.CreatePrompt": Rpc(CREATORS, lambda _: {"prompt": {"title": "Tutor"}}),
+    "Prompt.UpdatePrompt": Rpc(
+        CHANGE, lambda it: {"prompt": {"id": it.saved_prompt, "title": "Tutor"}}
+    ),
+    "Prompt.DeletePrompt": Rpc(CHANGE, _id("saved_prompt")),
     # Runs
     "Orchestrator.RunCompletion": Rpc(TRACED, _run),
     "Orchestrator.RunCompletion with a trace": Rpc(

@@ -70,6 +70,11 @@ class Things:
         return str(self._post("/rubrics", json=body)["id"])
 
     @cached_property
+    def saved_prompt(self) -> str:
+        body = {"public": self._shared, "title": self.content, "system_prompt": "Be brief."}
+        return str(self._post("/prompts", json=body)["id"])
+
+    @cached_property
     def file(self) -> str:
         text = f"A heddle holds a thread. {self.content}"
         files = {"file": (f"{self.content}.txt", text)}
@@ -128,6 +133,7 @@ class Things:
         paths = {
             "assistant": lambda: f"/assistants/{self.assistant}",
             "rubric": lambda: f"/rubrics/{self.rubric}",
+            "saved_prompt": lambda: f"/prompts/{self.saved_prompt}",
             "file": lambda: f"/v1/files/{self.file}/content",
             "store": lambda: f"/v1/vector_stores/{self.store}",
             "attached": lambda: f"/v1/vector_stores/{self.store}/files/{self.attached}",

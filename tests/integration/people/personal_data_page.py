@@ -8,7 +8,7 @@ from integration.people.traces import tables
 PAGE = Path(__file__).parents[3] / "docs/guides/personal-data.md"
 UNIQUE = re.compile(r"(?<=_)[0-9a-f]{32}")
 FOLDERS_OF_OPERATORS = {"assistants", "plugins", "files", "rubrics"}
-INTERNAL = {"sqlite_sequence"}
+INTERNAL = {"sqlite_sequence", "setup"}
 
 
 def named() -> set[str]:
