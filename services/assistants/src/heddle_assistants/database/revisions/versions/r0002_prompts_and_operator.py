@@ -41,9 +41,9 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop them, unless a prompt is stored or an operator has made an account."""
-    connection = op.get_bind()
-    for table, what in (("prompts", "prompts were saved"), ("setup", "an operator was set up")):
-        if connection.scalar(sa.text(f"SELECT count(*) FROM {table}")):  # noqa: S608 - our own names
-            raise UnusableDatabaseError(f"{what} since the upgrade")
+    for table, done in (("prompts", "prompts were saved"), ("setup", "an operator was set up")):
+        rows = sa.select(sa.func.count()).select_from(sa.table(table))
+        if op.get_bind().scalar(rows):
+            raise UnusableDatabaseError(f"{done} since the upgrade")
         op.drop_table(table)
     op.drop_column("users", "operator")
