@@ -270,6 +270,9 @@ bench-peers: $(SYNCED) ## Measure Heddle beside LiteLLM
 graph: $(SYNCED) ## Print the import graph of the packages and their sizes, and check their limits
 	@$(BIN)/python -m docs.project.graph
 
+first-hour: chromium $(SYNCED) ## Time the way to a first right answer in a minimal Debian 12 (as root)
+	@PYTHONPATH=tests $(BIN)/python -m fresh.first_hour
+
 fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 (as root)
 	@$(PYTHON) tests/fresh/machine.py
 
@@ -277,4 +280,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 check: $(SYNCED) ## Run lint and test: all that CI does
 	@$(MAKE) --no-print-directory --jobs 2 lint test
 
-.PHONY: help demo up studio studio-build studio-npm install proto format lint lint-types lint-others release-contract wheels docs docs-serve release sizes chart digests licences quick test test-all all-parallel all-studio all-alone all-chaos test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers idle graph fresh check
+.PHONY: help demo up studio studio-build studio-npm install proto format lint lint-types lint-others release-contract wheels docs docs-serve release sizes chart digests licences quick test test-all all-parallel all-studio all-alone all-chaos test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers idle graph first-hour fresh check

@@ -45,8 +45,8 @@ ln -s /proc/self/fd "$1/dev/fd"
 mkdir "$1/dev/pts" && mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
 ln -s pts/ptmx "$1/dev/ptmx"
 root=$1
-shift
-run='cd /{CHECKOUT} && exec python3 tests/fresh/steps.py'
+run="cd /{CHECKOUT} && exec $2"
+shift 2
 exec env -i "$@" chroot "$root" /bin/sh -c "$run"
 """
 
@@ -66,12 +66,15 @@ def main() -> int:
     try:
         root = folder / "root"
         build(root)
-        command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--ipc"]
-        return subprocess.run(
-            [*command, "sh", "-c", ENTER, "enter", str(root), *environment()], check=False
-        ).returncode
+        return subprocess.run(inside(root, "python3 tests/fresh/steps.py"), check=False).returncode
     finally:
         shutil.rmtree(folder)
+
+
+def inside(root: Path, command: str) -> list[str]:
+    """Return the command that runs another one in the checkout of a root, and ends with it."""
+    namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--ipc"]
+    return [*namespaces, "sh", "-c", ENTER, "enter", str(root), command, *environment()]
 
 
 def build(root: Path) -> None:

@@ -73,7 +73,7 @@ def check_up() -> None:
 
 
 def check_studio() -> None:
-    """Exit if the studio that `make up` built is not served with its scripts."""
+    """Exit if the studio and the documentation that `make up` built are not served."""
     with urllib.request.urlopen(f"{ORIGIN}/studio/", timeout=20) as response:
         shell = str(response.read(), "utf-8")
     scripts = re.findall(r'"(/studio/_app/immutable/[^"]+\.js)"', shell)
@@ -84,6 +84,10 @@ def check_studio() -> None:
             if not response.read():
                 sys.exit(f"fresh: {path} is empty")
     print(f"fresh: /studio/ is served with {len(scripts)} scripts", flush=True)
+    try:
+        urllib.request.urlopen(f"{ORIGIN}/docs/", timeout=20).close()
+    except urllib.error.HTTPError as error:
+        sys.exit(f"fresh: /docs/ is not served: {error}")
 
 
 def ask() -> str:
