@@ -159,6 +159,9 @@ def visit(
                 connect(steps, address)
             answer = ask(steps, document)
             taken = time.monotonic() - start
+        except (AssertionError, Error):
+            print(f"{name}: the screen shows:\n{page.inner_text('body')}", flush=True)
+            raise
         finally:
             process.kill()  # it ignores other signals; the kernel ends what runs in the root
     right = bool(RIGHT.search(answer)) and (SIGNATURE in answer) == bool(address)
