@@ -90,7 +90,7 @@ def test_the_user_reads_what_a_call_would_do_and_decides(
             expect(answer).to_contain_text("As you wish.")
             expect(answer.get_by_role("button", name="Run it", exact=True)).to_have_count(0)
             if choice == "Run it":
-                expect(answer).to_contain_text("Used delete_page")
+                expect(answer).to_contain_text("Used Delete page")
             screen.check()
             page.get_by_role("button", name="Clear").click()
 

@@ -205,7 +205,7 @@ def test_the_editor_speaks_basque_in_the_dark(development: Studio, width: int) -
             page.get_by_role("button", name="Gehitu tresna bat").click()
         page.get_by_label("Bilatu tresnak").fill("web")
         expect(page.get_by_role("button", name="Gehitu Web")).to_be_visible()
-        page.get_by_label("Izenburua").fill("Ehungintza")
+        page.locator("[data-field=title]").fill("Ehungintza")
         page.get_by_role("button", name="Gorde", exact=True).click()
         expect(page.get_by_text("Dena gordeta dago")).to_be_visible()
         screen.check()

@@ -49,6 +49,7 @@ def test_only_what_the_model_and_the_strategy_can_do_is_offered(development: Stu
         search = page.get_by_label("Search tools")
         search.fill("weather")
         expect(page.get_by_text("No tool matches.")).to_be_visible()
+        page.get_by_label("Show debugging models").check()
         page.get_by_label("Connector").select_option("local")
         page.get_by_role("button", name="Add Weather").click()
         modes = page.get_by_label("When it runs")

@@ -74,7 +74,7 @@ def test_a_first_visit_leads_in_six_clicks_to_an_answer_from_the_visitor_s_docum
             page.get_by_label("Document").click()
         chooser.value.set_files(document("Museum guide.md"))
         expect(page.get_by_label("Name of the assistant")).to_have_value("Museum guide")
-        expect(page.get_by_label("Model")).to_contain_text("demonstration")
+        expect(page.get_by_label("Model", exact=True)).to_contain_text("Default model")
         page.get_by_role("button", name="Create").click()
         expect(page).to_have_url(re.compile(r"/assistants/\d+"), timeout=SECONDS)
         page.get_by_label("Your question").click()
