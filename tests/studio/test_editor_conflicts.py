@@ -175,11 +175,15 @@ def test_faults_are_beside_their_fields_and_in_a_list_in_the_order_of_the_form(
         alert = page.get_by_role("alert")
         expect(alert).to_contain_text("The assistant is not saved: 3 faults.")
         links = alert.get_by_role("button")
-        expect(links).to_have_text(["Name", "Word count: Place in the prompt (slot)", "Hosts of links and images"])
+        expect(links).to_have_text(
+            ["Name", "Word count: Place in the prompt (slot)", "Hosts of links and images"]
+        )
         expect(page.get_by_label("Name", exact=True)).to_have_attribute("aria-invalid", "true")
         links.nth(1).click()
         expect(page.get_by_label("Place in the prompt (slot) (optional)")).to_be_focused()
-        expect(page.get_by_label("Place in the prompt (slot) (optional)")).to_have_attribute("aria-invalid", "true")
+        expect(page.get_by_label("Place in the prompt (slot) (optional)")).to_have_attribute(
+            "aria-invalid", "true"
+        )
         screen.check(expected=("400",))
         page.get_by_label("Place in the prompt (slot) (optional)").fill("nine")
         page.get_by_label("Name", exact=True).fill("faultless")

@@ -12,7 +12,7 @@ SCREENS = {
     "member": ["Home", "Assistants"],
     "creator": ["Home", "Assistants", "Knowledge", "Rubrics", "Tools", "Usage", "API keys"],
     "admin": [
-        *("Home", "Assistants", "Knowledge", "Rubrics", "Tools", "Usage"),
+        *("Home", "Assistants", "Knowledge", "Rubrics", "Tools", "Connect a model", "Usage"),
         *("Organisations", "API keys", "Audit log"),
     ],
 }
