@@ -151,8 +151,8 @@ def visit(
     start = time.monotonic()
     log = (root.parent / "make-up.log").open("wb")
     with log, subprocess.Popen(inside(root, "make up"), stdout=log, stderr=log) as process:
+        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
         try:
-            page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
             served = first_page(page, start + COLD_SECONDS)
             steps = Steps(page)
             if address:

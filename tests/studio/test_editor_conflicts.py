@@ -16,6 +16,7 @@ from studio.editing import (
 )
 from studio.harness import KEY, VIEWS, Studio, running
 
+SLOT = "Place in the prompt (slot) (optional)"
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 SLOW = 20_000
 """Milliseconds, for what waits for another request first."""
@@ -168,7 +169,7 @@ def test_faults_are_beside_their_fields_and_in_a_list_in_the_order_of_the_form(
         open_editor(screen, identifier)
         page.get_by_label("Hosts of links and images").fill("http://example.org")
         page.get_by_role("button", name="Word count", expanded=False).click()
-        page.get_by_label("Place in the prompt (slot) (optional)").fill("9")
+        page.get_by_label(SLOT).fill("9")
         page.get_by_label("Name", exact=True).fill("no spaces allowed")
         page.get_by_role("button", name="Word count", expanded=True).click()
         save_button(page).click()
@@ -180,12 +181,10 @@ def test_faults_are_beside_their_fields_and_in_a_list_in_the_order_of_the_form(
         )
         expect(page.get_by_label("Name", exact=True)).to_have_attribute("aria-invalid", "true")
         links.nth(1).click()
-        expect(page.get_by_label("Place in the prompt (slot) (optional)")).to_be_focused()
-        expect(page.get_by_label("Place in the prompt (slot) (optional)")).to_have_attribute(
-            "aria-invalid", "true"
-        )
+        expect(page.get_by_label(SLOT)).to_be_focused()
+        expect(page.get_by_label(SLOT)).to_have_attribute("aria-invalid", "true")
         screen.check(expected=("400",))
-        page.get_by_label("Place in the prompt (slot) (optional)").fill("nine")
+        page.get_by_label(SLOT).fill("nine")
         page.get_by_label("Name", exact=True).fill("faultless")
         page.get_by_label("Hosts of links and images").fill("")
         save(page)
