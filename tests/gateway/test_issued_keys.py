@@ -54,6 +54,7 @@ async def test_the_services_own_keys_go_on_as_they_did(tmp_path: Path, transport
         assert not bench.accounts.resolved_keys
 
 
+@pytest.mark.alone
 async def test_a_revoked_key_is_useless_within_two_seconds(tmp_path: Path, transport: str) -> None:
     async with gateway(tmp_path, transport) as bench:
         issued = await bench.key()
