@@ -53,6 +53,11 @@ class _Plan:
         after = self.draft.after
         return self.row.is_emptied and after is not None and after["owner"] != DELETED_OWNER
 
+    @property
+    def before(self) -> Values | None:
+        """The row as it was applied last, if that is known and still here."""
+        return None if self.is_refilled else self.draft.before
+
     def differs(self, name: str) -> bool:
         """Return whether a column of the draft is to be applied."""
         return self.is_refilled or self.draft.differs(name)
@@ -157,8 +162,7 @@ def _is_known(draft: Draft, name: str, mine: str) -> bool:
 
 def _plan_metadata(plan: _Plan, after: Values) -> None:
     draft, row = plan.draft, plan.row
-    known = None if plan.is_refilled else draft.before
-    before = None if known is None else _metadata(known)
+    before = None if plan.before is None else _metadata(plan.before)
     plan.edit = merge()(RowMetadata(row.metadata, row.legacy), before, _metadata(after))
     document = plan.edit.document
     if plan.edit.text != row.metadata:
@@ -175,8 +179,7 @@ def _metadata(values: Values) -> RowMetadata:
 def _plan_shares(plan: _Plan, after: Values) -> None:
     """Add the users with whom the other installation shares now, and remove its former ones."""
     draft, row = plan.draft, plan.row
-    known = None if plan.is_refilled else draft.before
-    was = set() if known is None else set(known[SHARED_WITH])
+    was = set() if plan.before is None else set(plan.before[SHARED_WITH])
     now = set(after[SHARED_WITH])
     removed = was - now
     if row.shares.editors & removed:
