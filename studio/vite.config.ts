@@ -31,5 +31,27 @@ export default defineConfig({
   ],
   // The data of a file cannot be a stylesheet or a script under the content security policy.
   build: { assetsInlineLimit: 0, chunkSizeWarningLimit: 600 },
+  environments: {
+    client: {
+      build: {
+        rolldownOptions: {
+          output: {
+            codeSplitting: {
+              // A file for each icon and small component compresses badly, so what nearly the same screens share is one.
+              groups: [
+                {
+                  name: "shared",
+                  test: /@lucide/,
+                  entriesAware: true,
+                  entriesAwareMergeThreshold: 6_000,
+                  minShareCount: 2,
+                },
+              ],
+            },
+          },
+        },
+      },
+    },
+  },
   test: { include: ["src/**/*.test.ts", "build/**/*.test.ts"] },
 });

@@ -1,36 +1,29 @@
 /** The texts of the studio in the user's language.
  *
  * A language is a file in each folder: `shell` has what the first screen and the frame of all screens
- * say, the others are loaded with the screens that need them.
+ * say, the others are loaded with the screens that need them (`parts.ts`). `languages` has the way to them.
  */
 
-import type assistants from "./assistants/en.json";
-import type connect from "./connect/en.json";
-import type knowledge from "./knowledge/en.json";
-import type models from "./models/en.json";
-import type operations from "./operations/en.json";
-import type { Part } from "./parts.ts";
-import type rubrics from "./rubrics/en.json";
-import type shell from "./shell/en.json";
+import type { Part, TextKey } from "./parts.ts";
 
-type TextKey = keyof (typeof shell &
-  typeof assistants &
-  typeof connect &
-  typeof knowledge &
-  typeof models &
-  typeof operations &
-  typeof rubrics);
 export type Key = TextKey | PluralKey<TextKey>;
 type PluralKey<K extends string> = K extends `${infer Base}.other` ? Base : never;
 type Messages = Record<string, string>;
+
+/** Those of a language: what is there from the start, and how the other parts are loaded. */
+interface Texts {
+  shell: Messages;
+  others: Record<string, () => Promise<Messages>>;
+}
 
 /** Each language in its own words. */
 export const LANGUAGES = { en: "English", es: "Español", ca: "Català", eu: "Euskara" } as const;
 export type Language = keyof typeof LANGUAGES;
 
 const MILLISECONDS = 1_000;
-const files = import.meta.glob<Messages>("./*/*.json", { import: "default" });
-const parts = new Set<Part | "shell">(["shell"]);
+// A file for each language, so that the first screen does not name the files of all.
+const files = import.meta.glob<Texts>("./languages/*.ts", { import: "default" });
+const parts = new Set<Part>();
 let current = $state.raw<{ language: Language; messages: Messages }>({ language: "en", messages: {} });
 
 export const isLanguage = (text: string): text is Language => Object.hasOwn(LANGUAGES, text);
@@ -43,8 +36,9 @@ export function preferred(names: readonly string[]): Language {
 
 /** Show the studio in a language from now on. */
 export async function speak(language: Language): Promise<void> {
-  const loaded = await Promise.all([...parts].map((part) => files[`./${part}/${language}.json`]!()));
-  current = { language, messages: Object.assign({}, ...loaded) as Messages };
+  const { shell, others } = await files[`./languages/${language}.ts`]!();
+  const loaded = await Promise.all([...parts].map((part) => others[`../${part}/${language}.json`]!()));
+  current = { language, messages: Object.assign({}, shell, ...loaded) as Messages };
   document.documentElement.lang = language;
 }
 

@@ -11,18 +11,35 @@ const english = new Map(
   ),
 );
 const parts = new Map([...english].flatMap(([part, texts]) => Object.keys(texts).map((key) => [key, part])));
-const sources = import.meta.glob<string>(
-  ["../frame/*", "../components/*", "../*.{ts,svelte}", "../upload/*", "../../routes/**/*.{ts,svelte}"],
-  { query: "?raw", import: "default", eager: true },
+const here = (path: string): string => new URL(path, "file:///lib/i18n/").pathname;
+const sources = Object.fromEntries(
+  Object.entries(
+    import.meta.glob<string>(["../**/*.{ts,svelte}", "../../routes/**/*.{ts,svelte}", "!**/*.test.ts"], {
+      query: "?raw",
+      import: "default",
+      eager: true,
+    }),
+  ).map(([path, code]) => [here(path), code]),
 );
+const program = Object.values(sources).join("\n");
 
-const program = Object.values(
-  import.meta.glob<string>(["../**/*.{ts,svelte}", "../../routes/**/*.{ts,svelte}"], {
-    query: "?raw",
-    import: "default",
-    eager: true,
-  }),
-).join("\n");
+/** Return the source files that one imports, at once or when they are needed. */
+function imported(path: string): string[] {
+  const code = sources[path]!.replace(/import type [^;]*;/g, "");
+  return [...code.matchAll(/(?:from|import)\s*\(?\s*"([#.][^"]+)"/g)]
+    .map(([, name]) => new URL(name!.replace("#lib/", "/lib/"), `file://${path}`).pathname)
+    .filter((each) => each in sources);
+}
+
+/** Return the texts that a source shows. */
+function shown(code: string): string[] {
+  const beginnings = [...code.matchAll(/`([\w.]+\.)\$\{/g)].map(([, beginning]) => beginning!);
+  const names = [...code.matchAll(/["`]([a-zA-Z]+(?:\.[a-zA-Z]+)*)["`]/g)].map(([, name]) => name!);
+  return [
+    ...names.flatMap((name) => [name, `${name}.other`]).filter((key) => parts.has(key)),
+    ...[...parts.keys()].filter((key) => beginnings.some((each) => key.startsWith(each))),
+  ];
+}
 
 test("every text is shown by a screen", () => {
   const beginnings = [...program.matchAll(/`([\w.]+\.)\$\{/g)].map(([, beginning]) => beginning!);
@@ -51,11 +68,16 @@ test("plural forms come in pairs, and a text is in one part", () => {
   expect(parts.size).toBe([...english.values()].reduce((sum, each) => sum + Object.keys(each).length, 0));
 });
 
-test.each(Object.entries(sources))("the texts that %s shows are loaded with it", (path, source) => {
-  const route = /routes(\/\(app\)\/.*)\/[^/]+$/.exec(path)?.[1] ?? null;
-  const loaded = ["shell", ...(path.includes("/upload/") ? ["knowledge"] : partsOf(route))];
-  const needed = [...source.matchAll(/["`]([a-zA-Z]+(?:\.[a-zA-Z]+)*)["`]/g)]
-    .flatMap(([, key]) => [key!, `${key}.other`])
-    .filter((key) => parts.has(key));
-  expect(needed.filter((key) => !loaded.includes(parts.get(key)!))).toEqual([]);
+const screens = Object.keys(sources).filter((path) => path.endsWith("/+page.svelte"));
+
+test.each(screens)("%s loads the texts that it shows, and no others", (path) => {
+  const reached = new Set([path]);
+  for (const each of reached) for (const next of imported(each)) reached.add(next);
+  const code = [...reached].map((each) => sources[each]!);
+  const later = code.flatMap((each) => [...each.matchAll(/speakOf\(\[([^\]]+)\]/g)]);
+  const route = /routes(\/.*)\/[^/]+$/.exec(path)?.[1] ?? null;
+  const loaded = new Set([...partsOf(route), ...later.flatMap(([, list]) => list!.match(/\w+/g)!)]);
+  const needed = new Set(code.flatMap(shown).map((key) => parts.get(key)!));
+  needed.delete("shell");
+  expect([...loaded].sort()).toEqual([...needed].sort());
 });

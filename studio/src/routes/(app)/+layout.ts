@@ -1,14 +1,11 @@
 import { redirect } from "@sveltejs/kit";
 import { resolve } from "$app/paths";
 
-import { speakOf } from "#lib/i18n/index.svelte.ts";
-import { partsOf } from "#lib/i18n/parts.ts";
 import { session } from "#lib/session.svelte.ts";
 
 /** Show a screen to users who are signed in, and the way to sign in to others. */
-export const load = async ({ parent, route, url }): Promise<void> => {
+export const load = async ({ parent, url }): Promise<void> => {
   await parent();
-  await speakOf(partsOf(route.id));
   if (session.me || (await session.load())) return;
   const next = encodeURIComponent(url.pathname + url.search);
   redirect(307, resolve(`sign-in?next=${next}`));

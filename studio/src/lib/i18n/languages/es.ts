@@ -1,0 +1,6 @@
+import shell from "../shell/es.json";
+
+const others = import.meta.glob<Record<string, string>>(["../*/es.json", "!../shell/*"], {
+  import: "default",
+});
+export default { shell, others };
