@@ -3,6 +3,8 @@
 import contextlib
 import hmac
 
+import msgspec
+from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.secrets import split_secrets
 from joserfc import jwe
 from joserfc.errors import JoseError
@@ -35,3 +37,22 @@ class SealedTexts:
             with contextlib.suppress(JoseError, ValueError, TypeError):
                 return jwe.decrypt_compact(value, key, algorithms=_ALGORITHMS).plaintext
         return None
+
+
+class BoundTexts:
+    """Sealed texts that only the same caller can use, with the same assistant."""
+
+    def __init__(self, sealed: SealedTexts, model: str) -> None:
+        identity = caller().identity
+        self._sealed = sealed
+        self._bound = [identity.organization, identity.subject, identity.client_user, model]
+
+    def seal(self, text: str) -> str:
+        """Return a text in encrypted form."""
+        return self._sealed.seal(msgspec.json.encode([*self._bound, text]).decode())
+
+    def open(self, value: str) -> str:
+        """Return the text; an empty string if it is bound to others, or of another origin."""
+        opened = self._sealed.open(value)
+        *bound, text = msgspec.json.decode(opened, type=list[str]) if opened else [""]
+        return text if bound == self._bound else ""

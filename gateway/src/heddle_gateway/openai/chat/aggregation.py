@@ -10,6 +10,7 @@ from heddle_runtime.contract.json_text import members
 from heddle_runtime.telemetry import log_fields
 
 from heddle_gateway.openai.chat import open_webui_events, run_events
+from heddle_gateway.openai.chat.citations import annotations
 from heddle_gateway.openai.chat.run_report import RunReport
 from heddle_gateway.openai.chat.traces import trace_event
 from heddle_gateway.settings import EventView
@@ -173,7 +174,7 @@ class Completion:
             message |= run_events.message_extra(self.done, len(self._calls))
         if self._sources:
             all_sources = [item for group in self._sources for item in group.sources]
-            if cited := open_webui_events.annotations(all_sources):
+            if cited := annotations(all_sources):
                 message["annotations"] = cited
         return message
 

@@ -42,24 +42,6 @@ def group(origin: str, name: str, sources: Sequence[Source]) -> dict[str, Any]:
     return group
 
 
-def annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """Return OpenAI's citations of the sources that have a web address, each address once.
-
-    Their position in the text is unknown, so the range is empty.
-    """
-    titles: dict[str, str] = {}
-    for item in sources:
-        if item.uri.startswith(WEB):
-            titles.setdefault(item.uri, item.title or item.uri)
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {"url": url, "title": title, "start_index": 0, "end_index": 0},
-        }
-        for url, title in titles.items()
-    ]
-
-
 def _metadata(item: Source) -> dict[str, Any]:
     # A tool chooses the names of attributes, and Open WebUI acts on some (it renders `html`), so
     # only the page is passed on.

@@ -5,7 +5,8 @@ from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle_runtime.contract.json_text import members
 
 from heddle_gateway.http.error_responses import ErrorResponse
-from heddle_gateway.openai.chat import open_webui_events, run_events
+from heddle_gateway.openai.chat import run_events
+from heddle_gateway.openai.chat.citations import annotations
 from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder, escaped, one_line
 
 END = b"data: [DONE]\n\n"
@@ -111,7 +112,7 @@ class StreamEncoder(EventEncoder):
         self._end(done)
         delta = run_events.message_extra(done, self._calls)
         # Open WebUI would show their titles as excerpts.
-        cited = open_webui_events.annotations(self._sources)
+        cited = annotations(self._sources)
         if cited and self._view != "openwebui":
             delta["annotations"] = cited
         more = b"".join(

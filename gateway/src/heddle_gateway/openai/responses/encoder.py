@@ -13,6 +13,7 @@ from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import run_events
 from heddle_gateway.openai.chat.event_encoder import Answer, one_line
 from heddle_gateway.openai.chat.run_report import RunReport
+from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.openai.responses.item_encoder import ItemEncoder, ResponseForm, reasoning_item
 from heddle_gateway.openai.responses.tool_items import (
     FILE_SEARCH,
@@ -21,7 +22,6 @@ from heddle_gateway.openai.responses.tool_items import (
     add_results,
     annotations,
     end_tool,
-    new_id,
     tool_item,
 )
 

@@ -6,9 +6,8 @@ from typing import Any
 import msgspec
 from heddle.chat.v1 import chat_pb2 as pb
 from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
-from heddle_runtime.identity.call_metadata import caller
 
-from heddle_gateway.auth.sealed_texts import SealedTexts
+from heddle_gateway.auth.sealed_texts import BoundTexts, SealedTexts
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
 from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
@@ -86,7 +85,7 @@ def parse_request(body: bytes, sealed: SealedTexts) -> ResponsesRequest:
     parts = count_parts(members.get("input"), place / "input")
     parsed = validate(ResponsesBody, members)
     check_members(parsed, members)
-    reasoning = _BoundTexts(sealed, parsed.model)
+    reasoning = BoundTexts(sealed, parsed.model)
     whole = RunWholeCompletionRequest()
     run = whole.run
     run.assistant_reference = parsed.model
@@ -121,25 +120,6 @@ def parse_request(body: bytes, sealed: SealedTexts) -> ResponsesRequest:
         places=tuple(conversation.places),
         form=form,
     )
-
-
-class _BoundTexts:
-    """Sealed texts that only the same caller can use, with the same assistant."""
-
-    def __init__(self, sealed: SealedTexts, model: str) -> None:
-        identity = caller().identity
-        self._sealed = sealed
-        self._bound = [identity.organization, identity.subject, identity.client_user, model]
-
-    def seal(self, text: str) -> str:
-        """Return a text in encrypted form."""
-        return self._sealed.seal(msgspec.json.encode([*self._bound, text]).decode())
-
-    def open(self, value: str) -> str:
-        """Return the text; an empty string if it is bound to others, or of another origin."""
-        opened = self._sealed.open(value)
-        *bound, text = msgspec.json.decode(opened, type=list[str]) if opened else [""]
-        return text if bound == self._bound else ""
 
 
 def _as_chat(body: ResponsesBody, members: dict[str, Any]) -> dict[str, Any]:

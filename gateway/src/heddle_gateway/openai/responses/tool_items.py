@@ -1,6 +1,5 @@
 """The items of a response about the assistant's own tools, and its citations."""
 
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +7,9 @@ from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished, ToolStarted
 from heddle.tool.v1.tool_pb2 import Source
 from heddle_runtime.contract.json_text import members
 
-from heddle_gateway.openai.chat import open_webui_events, run_events
+from heddle_gateway.openai.chat import run_events
+from heddle_gateway.openai.chat.citations import citations, file_id, web_citation
+from heddle_gateway.openai.identifiers import new_id
 
 FILE_SEARCH, WEB_SEARCH, OTHER_TOOL = "file_search_call", "web_search_call", "mcp_call"
 SERVER_LABEL = "heddle"
@@ -19,12 +20,6 @@ _FILE_SEARCHES = frozenset(
     }
 )
 _PREFIXES = {FILE_SEARCH: "fs", WEB_SEARCH: "ws", OTHER_TOOL: "mcp"}
-_IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
-
-
-def new_id(prefix: str) -> str:
-    """Return a new identifier."""
-    return f"{prefix}_{_IDS.getrandbits(128):032x}"
 
 
 def tool_item(event: ToolStarted | ToolFinished) -> dict[str, Any]:
@@ -68,7 +63,7 @@ def add_results(item: dict[str, Any], sources: Sequence[Source]) -> None:
     if item["type"] == FILE_SEARCH:
         item["results"] = [
             {
-                "file_id": _file_id(each),
+                "file_id": file_id(each),
                 "filename": each.title,
                 "text": each.excerpt,
                 "score": each.score if each.HasField("score") else None,
@@ -83,21 +78,14 @@ def add_results(item: dict[str, Any], sources: Sequence[Source]) -> None:
 
 def annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
     """Return the citations of sources: of those with a web address, and of other files."""
-    cited = [
-        {"type": "url_citation", **each["url_citation"]}
-        for each in open_webui_events.annotations(sources)
+    return [
+        {"type": "url_citation", **web_citation(each)}
+        if each.url
+        else {
+            "type": "file_citation",
+            "file_id": each.file,
+            "filename": each.title,
+            "index": 0,
+        }
+        for each in citations(sources)
     ]
-    files = {
-        _file_id(each): each.title
-        for each in sources
-        if each.title and not each.uri.startswith(open_webui_events.WEB)
-    }
-    return cited + [
-        {"type": "file_citation", "file_id": identifier, "filename": name, "index": 0}
-        for identifier, name in files.items()
-    ]
-
-
-def _file_id(source: Source) -> str:
-    attributes = source.attributes
-    return attributes.get("file_id") or attributes.get("document_id") or source.title

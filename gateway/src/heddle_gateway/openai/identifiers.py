@@ -1,0 +1,10 @@
+"""Identifiers of answers and their parts."""
+
+import random
+
+_IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
+
+
+def new_id(prefix: str) -> str:
+    """Return a new identifier."""
+    return f"{prefix}_{_IDS.getrandbits(128):032x}"
