@@ -354,7 +354,6 @@ async def test_the_route_needs_a_key(bench: Bench) -> None:
         ("POST", "/v1/audio/speech"),
         ("POST", "/v1/responses/compact"),
         ("GET", "/v1/responses/resp_1"),
-        ("POST", "/v1/messages"),
         ("POST", "/v1/images/variations"),
         ("GET", "/v1/batches"),
     ],

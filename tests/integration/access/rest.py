@@ -85,6 +85,10 @@ def _response(**members: Any) -> Request:
     }
 
 
+def _message(**members: Any) -> Request:
+    return lambda it: {"json": {**_chat(it), **members}}
+
+
 def _title(things: Things) -> dict[str, Any]:
     return {**_chat(things), "metadata": {"task": "title_generation"}}
 
@@ -170,6 +174,9 @@ ROUTES: dict[str, Route] = {
     "POST /v1/responses": Route(RUN, _response()),
     "POST /v1/responses streamed": Route(RUN, _response(stream=True)),
     "POST /responses": Route(RUN, _response()),
+    "POST /v1/messages": Route(RUN, _message(max_tokens=100)),
+    "POST /v1/messages streamed": Route(RUN, _message(max_tokens=100, stream=True)),
+    "POST /v1/messages/count_tokens": Route(ALL, _message()),
     "POST /lamb/v1/completions": Route(
         RUN, lambda it: {"params": {"assistant": it.assistant}, "json": {"messages": QUESTION}}
     ),

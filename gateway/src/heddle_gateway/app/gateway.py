@@ -6,7 +6,7 @@ from typing import cast
 
 import structlog
 from heddle_runtime.errors import HeddleError, ResourceExhaustedError
-from heddle_runtime.identity.call_metadata import CALLER, Caller, Stopwatch
+from heddle_runtime.identity.call_metadata import CALLER, Caller, Stopwatch, caller
 from heddle_runtime.telemetry import log_fields, logs, spans
 from heddle_runtime.telemetry.export import draw
 from heddle_runtime.telemetry.metrics import table
@@ -126,7 +126,8 @@ class Gateway:
             request.client_gone = True
         except ResourceExhaustedError as error:  # of the limit: handlers report their own failures
             log_fields.add_failure(error.reason, error.metadata)
-            await request.respond(from_exception(error).response())
+            refusal = from_exception(error).for_path(scope["path"], request.request_id)
+            await request.respond(refusal.response())
         except Exception:
             log.exception("unexpected failure", method=request.name)
             log_fields.add_failure("INTERNAL", {})
@@ -189,8 +190,9 @@ class Gateway:
         return response
 
     def _to_starlette(self, error: ErrorResponse, request: Request) -> Response:
-        detail = request.scope["path"].startswith(self._paths_with_detail)
-        raw = error.response(detail=detail)
+        path = request.scope["path"]
+        error = error.for_path(path, caller().request_id)
+        raw = error.response(detail=path.startswith(self._paths_with_detail))
         headers = {name.decode(): value.decode() for name, value in raw.headers}
         return Response(raw.body, raw.status, headers)
 

@@ -43,6 +43,7 @@ from heddle_gateway.openai import (
     vector_store_search,
     vector_stores,
 )
+from heddle_gateway.openai.anthropic import endpoint as messages
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.responses import endpoint as responses
 from heddle_gateway.pages import documentation, errors
@@ -50,7 +51,7 @@ from heddle_gateway.routing import Call, Routes
 from heddle_gateway.routing.transcoded import operations as transcoded_operations
 
 _MODULES = (
-    *(completions, responses, images, served_images, models),
+    *(completions, responses, messages, images, served_images, models),
     *(assistants, copies, trials),
     *(people, connectors, tools, tool_runs, files),
     *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),

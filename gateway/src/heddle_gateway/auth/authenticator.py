@@ -23,6 +23,7 @@ DEVELOPMENT_KEY = "development"
 """The key that clients may send in development mode if they cannot send none."""
 _DEVELOPMENT_PRINCIPAL = Principal(DEVELOPER)
 _AUTHORIZATION = AUTHORIZATION.encode()
+_API_KEY = b"x-api-key"
 
 
 class Issuer(Protocol):
@@ -55,7 +56,7 @@ class Authenticator:
     async def admit(self, request: RawRequest, *, required: bool) -> None:
         """Authenticate a request, and set the caller of the calls that it causes.
 
-        A cookie counts only without the header `Authorization`.
+        A cookie counts only without the headers `Authorization` and `x-api-key`.
 
         Raises:
             InvalidRequestError: A header that names the user is invalid.
@@ -68,7 +69,8 @@ class Authenticator:
             UnavailableError: The key, or the user, cannot be checked now.
         """
         self.browsers.check_development(request)
-        token = "" if _AUTHORIZATION in request.headers else self.browsers.token(request)
+        has_key = _AUTHORIZATION in request.headers or _API_KEY in request.headers
+        token = "" if has_key else self.browsers.token(request)
         if token and (session := await self.browsers.session(request, token)) is not None:
             await self._let_in(request, session.message.id, SessionCredential(session))
             return
@@ -154,9 +156,12 @@ def _refused(key: str, token: str) -> UnauthenticatedError:
 
 
 def _bearer(request: RawRequest) -> str:
-    """Return the key of a request; its credentials as they are if they are not a bearer token."""
+    """Return the key of a request; its credentials as they are if they are not a bearer token.
+
+    Anthropic's clients send it in `x-api-key`, which counts only without `Authorization`.
+    """
     if _AUTHORIZATION not in request.headers:
-        return ""
+        return request.header(_API_KEY.decode()).strip()
     headers = request.scope["headers"]
     if len(headers) > len(request.headers):  # a header was sent twice
         sent = [value for name, value in headers if name == _AUTHORIZATION]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -13,12 +13,22 @@ from heddle_runtime.errors.guide import anchor
 from heddle_runtime.telemetry import log_fields
 
 from heddle_gateway.http.headers import JSON
-from heddle_gateway.http.raw import RawResponse
+from heddle_gateway.http.raw import ANTHROPIC_PATH, RawResponse
 
 INVALID = "invalid_request_error"
 SERVER = "server_error"
 ERRORS_PATH = "/errors"
 """The page that says what callers can do about each reason of a failure."""
+_ANTHROPIC_TYPES: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "authentication_error",
+    HTTPStatus.FORBIDDEN: "permission_error",
+    HTTPStatus.NOT_FOUND: "not_found_error",
+    HTTPStatus.CONFLICT: "conflict_error",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "request_too_large",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
+    HTTPStatus.SERVICE_UNAVAILABLE: "overloaded_error",
+    HTTPStatus.GATEWAY_TIMEOUT: "timeout_error",
+}
 UNEXPECTED = "The gateway failed. Try again, or give the request id to the operator."
 # A deadline will be missed again, and a conflict remains.
 _PERMANENT = {HTTPStatus.CONFLICT, HTTPStatus.GATEWAY_TIMEOUT}
@@ -101,6 +111,8 @@ class ErrorResponse:
     """The version that the object has now, if it changed since the client read it."""
     reason: str = ""
     """Why, as in the contract; by default what the status says."""
+    envelope: Mapping[str, str] = field(default_factory=dict)
+    """Members beside the error, in the form of another protocol than OpenAI's."""
 
     @property
     def documentation_url(self) -> str:
@@ -117,6 +129,15 @@ class ErrorResponse:
             return self
         return replace(self, message=f"{self.message} (request {request_id})")
 
+    def for_path(self, path: str, request_id: str) -> "ErrorResponse":
+        """Return the error in the form of the protocol that a path belongs to."""
+        if self.envelope or not path.startswith(ANTHROPIC_PATH):
+            return self
+        kind = _ANTHROPIC_TYPES.get(
+            self.status, "api_error" if self.status >= HTTPStatus.INTERNAL_SERVER_ERROR else INVALID
+        )
+        return replace(self, type=kind, envelope={"type": "error", "request_id": request_id})
+
     def json(self, *, detail: bool = False) -> bytes:
         """Return OpenAI's error object, with all four keys and the address of its documentation.
 
@@ -128,7 +149,7 @@ class ErrorResponse:
             error["violations"] = faults(self.violations)
         if self.conflict:
             error["conflict"] = self.conflict
-        body: dict[str, Any] = {"error": error}
+        body: dict[str, Any] = {**self.envelope, "error": error}
         if detail:
             body["detail"] = self.message
         return msgspec.json.encode(body)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # The id appears in logs and metadata, so it may contain harmless characters only.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
 _REQUEST_ID_HEADER = REQUEST_ID.encode()
+ANTHROPIC_PATH = "/v1/messages"
+"""The path of Anthropic's protocol, whose errors and request ids have forms of their own."""
+_ANTHROPIC_ID = b"request-id"
 _TRACE_HEADER = TRACE.encode()
 _IDS = random.Random()  # noqa: S311 - an id is not a secret
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
@@ -58,6 +61,7 @@ class RawRequest:
         *(
             "_direct",
             "_has_own_id",
+            "_id_headers",
             "admissions",
             "client_gone",
             "connection",
@@ -99,6 +103,10 @@ class RawRequest:
         sent = self.header(REQUEST_ID) if _REQUEST_ID_HEADER in self.headers else ""
         has_own_id = bool(sent and _REQUEST_ID.fullmatch(sent))
         self.request_id = sent if has_own_id else new_request_id()
+        identifier = self.request_id.encode()
+        self._id_headers: Headers = ((_REQUEST_ID_HEADER, identifier),)
+        if scope["path"].startswith(ANTHROPIC_PATH):
+            self._id_headers += ((_ANTHROPIC_ID, identifier),)
         self.trace = self._traceparent(has_own_id=has_own_id)
         """The trace context of the calls that the request causes; empty if there is none."""
 
@@ -142,7 +150,7 @@ class RawRequest:
             ValueError: A header contains a line break. Nothing was sent.
         """
         if message["type"] == "http.response.start":
-            headers = [*message.get("headers", ()), (_REQUEST_ID_HEADER, self.request_id.encode())]
+            headers = [*message.get("headers", ()), *self._id_headers]
             check_headers(headers)
             self.status = message["status"]
             message = {**message, "headers": headers}
@@ -151,11 +159,8 @@ class RawRequest:
     async def respond(self, response: RawResponse) -> None:
         """Send a whole response, in one system call if possible."""
         body = response.body
-        own = b"content-length: %d\r\n%b: %b\r\n" % (
-            len(body),
-            _REQUEST_ID_HEADER,
-            self.request_id.encode(),
-        )
+        own = b"content-length: %d\r\n" % len(body)
+        own += b"".join([b"%b: %b\r\n" % header for header in self._id_headers])
         if self._direct and self.connection.respond(response.status, response.headers, own, body):
             self.status = response.status
             return

@@ -16,7 +16,7 @@ _INSTEAD: Mapping[str, str] = {
     "evals": _ANSWERS,
     "fine_tuning": "Assistants are given instructions, documents and tools",
     "images": "POST /v1/images/generations generates images",
-    "messages": _ANSWERS,
+    "messages": "One message at a time: POST /v1/messages answers as an assistant",
     "moderations": "It classifies no texts",
     "realtime": _ANSWERS,
     "responses": _STATELESS,

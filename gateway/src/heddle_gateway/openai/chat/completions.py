@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import grpc
 import structlog
+from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle_runtime.errors import HeddleError, ProviderGarbledError, from_rpc
 from heddle_runtime.identity.call_metadata import new_call_options
 from heddle_runtime.rpc.client import ResponseStream, streaming
@@ -161,8 +162,7 @@ async def respond(
         add_failure(error)
         response = from_exception(error)
     if isinstance(response, ErrorResponse):
-        response = response.with_request_id(request.request_id)
-        response = response.response(detail=debug)
+        response = _final(response, request).response(detail=debug)
     if response is not None:
         await request.respond(response)
 
@@ -198,13 +198,13 @@ async def _complete(
             )
             encoder = chat_request.encoder(answer)
             async with streaming(cast("Run", call)) as events:
-                return await _stream(state, request, encoder, events, watcher)
+                return await _stream(state, request, encoder, events, watcher, chat_request.notes)
     except GatewayStoppingError as error:
         if request.status == 0 or encoder is None:
             raise
         add_failure(error)
         if not request.connection.response_complete:  # else only the run continues
-            response = from_error(error).with_request_id(request.request_id)
+            response = _final(from_error(error), request)
             request.failed_status = response.status
             table.CANCELLED_STREAMS.add(1, "stopping")
             await request.write(encoder.failure(response), last=True)
@@ -217,12 +217,14 @@ async def _stream(
     encoder: EventEncoder,
     run: "Run",
     watcher: DisconnectWatcher,
+    notes: list[RunEvent],
 ) -> ErrorResponse | None:
     out = EventStream(request, state.settings.keep_alive_seconds)
     try:
         try:
             async for response in run:
-                frames = encoder.encode(response.events[:])
+                frames = encoder.encode([*notes, *response.events] if notes else response.events[:])
+                notes = []
                 if encoder.finished:
                     watcher.release()  # the server reports a complete response as a disconnect
                 if frames:
@@ -240,7 +242,7 @@ async def _stream(
     if not out.started:
         return failed
     watcher.release()
-    await out.write(encoder.failure(failed.with_request_id(request.request_id)), last=True)
+    await out.write(encoder.failure(_final(failed, request)), last=True)
     return None
 
 
@@ -248,6 +250,7 @@ async def _whole(
     state: State, chat_request: ChatRequest, answer: Answer
 ) -> RawResponse | ErrorResponse:
     collector, body = chat_request.collector(answer)
+    collector.add(chat_request.notes)
     try:
         await run_whole(state, chat_request.whole, collector)
     except (HeddleError, grpc.aio.AioRpcError) as error:
@@ -286,6 +289,12 @@ def run_error(error: Exception, *, tools_ran: bool = False) -> ErrorResponse:
     return replace(
         response, retry=response.retry and not (tools_ran or TOOLS_RAN in known.metadata)
     )
+
+
+def _final(error: ErrorResponse, request: RawRequest) -> ErrorResponse:
+    """Return an error as the client of a request receives it."""
+    identifier = request.request_id
+    return error.with_request_id(identifier).for_path(request.scope["path"], identifier)
 
 
 def _read_trace_header(request: RawRequest, chat_request: ChatRequest) -> None:

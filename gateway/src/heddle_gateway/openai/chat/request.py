@@ -72,6 +72,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     legacy: bool = False
     """Whether calls are returned in OpenAI's older form."""
 
+    warnings: Sequence[str] = ()
+    """Sentences about the request, for users."""
     places: Sequence[str] = ()
     """Where the content of each message is in a body of another form than a chat completion's."""
 
@@ -99,6 +101,11 @@ class ChatRequest(msgspec.Struct, frozen=True):
     def run(self) -> RunCompletionRequest:
         """The request, for a response that is streamed."""
         return self.whole.run
+
+    @property
+    def notes(self) -> list[RunEvent]:
+        """The warnings as events."""
+        return [RunEvent(warning=each) for each in self.warnings]
 
     def replace(self, run: RunCompletionRequest) -> "ChatRequest":
         """Return this request with another run."""

@@ -1,0 +1,1 @@
+"""`/v1/messages`: the runs of chat completions, in the form of Anthropic's Messages."""

@@ -1,0 +1,162 @@
+"""Translates the bodies of `/v1/messages` into requests to the orchestrator."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+from heddle.chat.v1 import chat_pb2 as pb
+from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest, RunWholeCompletionRequest
+
+from heddle_gateway.auth.sealed_texts import BoundTexts, SealedTexts
+from heddle_gateway.http.json_text import Place, parse
+from heddle_gateway.http.models import validate
+from heddle_gateway.openai.anthropic import schema
+from heddle_gateway.openai.anthropic.blocks import add_system, add_turn
+from heddle_gateway.openai.anthropic.encoder import MessageEncoder
+from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
+from heddle_gateway.openai.chat.options import declare
+from heddle_gateway.openai.chat.request import ChatRequest, Collector, count_parts
+from heddle_gateway.openai.chat.schema import Function
+from heddle_gateway.state import State
+
+_OWN_TOOLS = (None, "custom")
+_CHOICES = {"any": "required", "none": "none"}
+_DEFAULT_EFFORT = "high"
+# Efforts by the largest part of the answer's tokens that the reasoning may have.
+_EFFORTS = ((0.2, "low"), (0.5, "medium"))
+_CHARS_PER_TOKEN = 4
+_TOKENS_OF_MEDIA = 1_600
+
+
+class MessagesRequest(ChatRequest, frozen=True, kw_only=True):
+    """A parsed request."""
+
+    sealed: BoundTexts
+
+    def encoder(self, answer: Answer) -> EventEncoder:
+        """Return the encoder of a streamed message."""
+        return self._encoder(answer, streamed=True)
+
+    def collector(self, answer: Answer) -> tuple[Collector, Callable[[], bytes]]:
+        """Return what collects the events of a whole message, and the function of its body."""
+        encoder = self._encoder(answer, streamed=False)
+        return encoder, encoder.body
+
+    def _encoder(self, answer: Answer, *, streamed: bool) -> MessageEncoder:
+        trace = self.run.include_trace
+        return MessageEncoder(self.model, answer, self.sealed.seal, trace=trace, streamed=streamed)
+
+
+async def read(state: State, body: bytes) -> ChatRequest:
+    """Translate the body of `POST /v1/messages`.
+
+    Raises:
+        InvalidRequestError: The body is invalid.
+    """
+    return parse_request(body, state.reasoning)
+
+
+def parse_request(body: bytes, texts: SealedTexts) -> MessagesRequest:
+    """Translate the body of `POST /v1/messages`, with what clients store for providers."""
+    members, place = parse(body)
+    count_parts(members.get("messages"), place / "messages")
+    parsed = validate(schema.MessagesBody, members)
+    sealed = BoundTexts(texts, parsed.model)
+    whole = RunWholeCompletionRequest()
+    warnings = fill(whole.run, parsed, place, sealed)
+    options = whole.run.options
+    options.max_tokens = parsed.max_tokens
+    for name in ("temperature", "top_p"):
+        if (value := getattr(parsed, name)) is not None:
+            setattr(options, name, value)
+    options.stop.extend(parsed.stop_sequences or ())
+    extra = dict(_extra(parsed, place, has_tools=bool(whole.run.functions)))
+    if extra:
+        options.extra_json = msgspec.json.encode(extra).decode()
+    return MessagesRequest(
+        whole,
+        parsed.model,
+        bool(parsed.stream),
+        usage=True,
+        warnings=tuple(warnings),
+        sealed=sealed,
+    )
+
+
+def fill(
+    run: RunCompletionRequest, body: schema.CountBody, place: Place, sealed: BoundTexts
+) -> list[str]:
+    """Fill in the assistant, the conversation and the tools, and return warnings about them."""
+    run.assistant_reference = body.model
+    if body.system:
+        add_system(run.messages, body.system)
+    for index, turn in enumerate(body.messages):
+        add_turn(run.messages, turn, place.at("messages", index), sealed)
+    names: set[str] = set()
+    hosted: list[str] = []
+    for index, tool in enumerate(body.tools or ()):
+        if tool.type in _OWN_TOOLS:
+            run.functions.append(_declared(tool, place.at("tools", index), names))
+        else:
+            hosted.append(tool.name)
+    choice = body.tool_choice
+    if choice is not None and choice.type == "tool" and choice.name not in {*names, *hosted}:
+        raise place.at("tool_choice", "name").invalid("is none of the tools")
+    return [f"Heddle does not offer the tool {each}; it was left out" for each in hosted]
+
+
+def estimate(run: RunCompletionRequest) -> int:
+    """Return the tokens of a conversation and its tools: four characters are a token."""
+    chars = media = 0
+    for message in run.messages:
+        texts = [part.text for part in message.parts if part.HasField("text")]
+        media += len(message.parts) - len(texts)
+        chars += sum(map(len, texts))
+        chars += sum(len(each.name) + len(each.arguments_json) for each in message.tool_calls)
+    for each in run.functions:
+        chars += len(each.name) + len(each.description) + len(each.parameters_schema_json)
+    return -(-chars // _CHARS_PER_TOKEN) + media * _TOKENS_OF_MEDIA
+
+
+def _declared(tool: schema.Tool, place: Place, names: set[str]) -> pb.FunctionDeclaration:
+    if tool.input_schema is None:
+        raise (place / "input_schema").invalid("is required")
+    function = Function(name=tool.name, description=tool.description, strict=tool.strict)
+    declared = declare(function, place, names)
+    declared.parameters_schema_json = (place / "input_schema").text()
+    return declared
+
+
+def _extra(
+    body: schema.MessagesBody, place: Place, *, has_tools: bool
+) -> Iterator[tuple[str, Any]]:
+    """Yield the options that providers of chat completions read."""
+    choice = body.tool_choice
+    if has_tools and choice is not None:
+        if choice.type == "tool":
+            yield "tool_choice", {"type": "function", "function": {"name": choice.name}}
+        elif choice.type in _CHOICES:
+            yield "tool_choice", _CHOICES[choice.type]
+        if choice.disable_parallel_tool_use:
+            yield "parallel_tool_calls", False
+    config = body.output_config or schema.OutputConfig()
+    if config.format is not None:
+        exact = place.at("output_config", "format").part("schema")
+        form = {"name": "answer", "schema": exact, "strict": True}
+        yield "response_format", {"type": "json_schema", "json_schema": form}
+    if effort := _effort(body, config):
+        yield "reasoning_effort", effort
+
+
+def _effort(body: schema.MessagesBody, config: schema.OutputConfig) -> str:
+    """Return the effort of the reasoning; empty for the model's own.
+
+    Clients send the default of Anthropic's API to models that do not reason and may refuse it.
+    """
+    if config.effort not in (None, _DEFAULT_EFFORT):
+        return str(config.effort)
+    thinking = body.thinking
+    if thinking is None or thinking.type != "enabled" or thinking.budget_tokens is None:
+        return ""
+    part = thinking.budget_tokens / body.max_tokens
+    return next((effort for most, effort in _EFFORTS if part <= most), _DEFAULT_EFFORT)
