@@ -8,7 +8,12 @@ from assistants.stored import LEGACY, keep
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.assistant.v1 import rows_pb2
-from heddle_runtime.errors import MalformedAssistantError, NotFoundError, PermissionDeniedError
+from heddle_runtime.errors import (
+    InvalidRequestError,
+    MalformedAssistantError,
+    NotFoundError,
+    PermissionDeniedError,
+)
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.database.engine import Database
 
@@ -93,3 +98,32 @@ async def test_services_read_where_answers_of_an_organisation_may_link(service: 
     run = await service.as_(SERVICE).ask(service.as_(SERVICE).assistants.GetAssistant, request)
     assert run.organization_output_hosts == "good.example"
     assert run.assistant.output_hosts == "*.good.example"
+
+
+async def test_an_organisation_offers_assistants_under_names_of_models(service: Service) -> None:
+    created = await service.as_(ADA).create("tutor")
+    names = {"claude-*": created.assistant.id, "claude-opus-*": "missing", "gpt-4o": "tutor"}
+    admin = service.as_(ADMIN)
+    for wrong in ([], {"a": 1}, {"": "b"}):
+        refused = account_pb2.Organization(
+            slug="uni", settings_json=json.dumps({"model_names": wrong})
+        )
+        with pytest.raises(InvalidRequestError) as caught:
+            await admin.ask(
+                admin.accounts.PutOrganization,
+                account_pb2.PutOrganizationRequest(organization=refused),
+            )
+        assert "'model_names'" in caught.value.violations[0].description
+    organization = account_pb2.Organization(
+        slug="uni", settings_json=json.dumps({"model_names": names})
+    )
+    put = account_pb2.PutOrganizationRequest(organization=organization)
+    await admin.ask(admin.accounts.PutOrganization, put)
+    for name in ("claude-sonnet-4-5", "gpt-4o"):
+        assert (await service.as_(ADA).get(name)).assistant.name == "tutor"
+    for name in ("claude-opus-4", "gpt-4", "claude"):
+        with pytest.raises(NotFoundError):
+            await service.as_(ADA).get(name)
+    stranger = Identity("eve@other.example", "other", ("creator",))
+    with pytest.raises(NotFoundError):
+        await service.as_(stranger).get("gpt-4o")

@@ -93,6 +93,24 @@ def output_hosts_setting(config: Config) -> object:
     return _setup(config).get("output_hosts", "")
 
 
+def model_names_setting(config: Config) -> object:
+    """Return the member with names of models for assistants, valid or not."""
+    return _setup(config).get("model_names", {})
+
+
+def renamed(config: Config, name: str) -> str:
+    """Return the assistant that an organisation offers under the name of a model.
+
+    A name with `*` at its end stands for all that begin like it; the longest one is used. Empty if
+    there is none.
+    """
+    setting = model_names_setting(config)
+    names = setting if isinstance(setting, Mapping) else {}
+    beginnings = [each for each in names if each[-1:] == "*" and name.startswith(each[:-1])]
+    target = names.get(name if name in names else max(beginnings, key=len, default=""))
+    return target if isinstance(target, str) else ""
+
+
 def telemetry_setting(config: Config) -> object:
     """Return the member about traces, valid or not."""
     return _setup(config).get("telemetry", {})

@@ -13,6 +13,7 @@ from heddle_assistants.accounts.model_prices import PriceError, read_prices
 from heddle_assistants.accounts.resolution import (
     PROVIDERS,
     STORE,
+    model_names_setting,
     on_change_setting,
     output_hosts_setting,
     prices,
@@ -62,7 +63,8 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
 
     Raises:
         InvalidRequestError: There is no such secret, or it would go to another server. Or a
-            price, a host of `output_hosts`, `on_change`, `telemetry` or `retention` is wrong.
+            price, a host of `output_hosts`, `on_change`, `telemetry`, `retention` or
+            `model_names` is wrong.
     """
     try:
         _refuse_moves(settings, stored)
@@ -73,6 +75,7 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
             raise wrong("is wrong at 'on_change': must be run, ask or never")
         _check_telemetry(plain)
         _check_retention(plain)
+        _check_model_names(plain)
         return json.dumps(sealed(plain, keys, slug))
     except PriceError as error:
         raise wrong(f"is wrong at 'prices': {error}") from None
@@ -104,6 +107,17 @@ def _check_retention(config: Config) -> None:
     """Refuse limits of retention that would delete less than they seem to."""
     if problems := list(retention_problems(config)):
         raise wrong(f"is wrong at 'retention': {'; '.join(problems)}")
+
+
+def _check_model_names(config: Config) -> None:
+    names = model_names_setting(config)
+    if not isinstance(names, dict) or not all(
+        name and isinstance(each, str) and each for name, each in names.items()
+    ):
+        raise wrong(
+            "is wrong at 'model_names': must be an object of names of models and assistants, such "
+            "as {'claude-*': 'lamb_assistant.1'}"
+        )
 
 
 def _refuse_moves(settings: Config, stored: Config) -> None:

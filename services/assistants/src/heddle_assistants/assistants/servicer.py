@@ -10,15 +10,16 @@ from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import (
     AlreadyExistsError,
     MalformedAssistantError,
+    NotFoundError,
 )
 from heddle_runtime.identity.call_metadata import Context, caller
-from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, Identity
+from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION, Identity, home
 from heddle_runtime.identity.permissions import require_service
 from heddle_runtime.storage.database.engine import Database
 
 from heddle_assistants.access import may_see
 from heddle_assistants.accounts.organizations import organization_reader
-from heddle_assistants.accounts.resolution import output_hosts
+from heddle_assistants.accounts.resolution import output_hosts, renamed
 from heddle_assistants.accounts.sign_in.limits import uses
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.catalog.checking import document_of
@@ -72,7 +73,7 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
             sent = request.user
             user = Identity(sent.subject, sent.organization, tuple(sent.scopes))
         try:
-            stored = await self._catalog.get(request.reference, user)
+            stored = await self._get(request.reference, user)
         except MalformedAssistantError as error:
             identifier = error.metadata.get("assistant", "")
             row = (
@@ -222,6 +223,17 @@ class AssistantServicer(pb_grpc.AssistantServiceServicer):
         if await uses(self._database, f"confirmation {request.id}") > 1:
             raise AlreadyExistsError("The confirmation was used before.")
         return pb.UseConfirmationResponse()
+
+    async def _get(self, reference: str, user: Identity) -> StoredAssistant:
+        """Return the assistant of a reference, perhaps one of the user's organisation's names."""
+        try:
+            return await self._catalog.get(reference, user)
+        except NotFoundError:
+            organization = await self._organization(home(user))
+            target = renamed(organization.settings, reference) if organization else ""
+            if not target:
+                raise
+        return await self._catalog.get(target, user)
 
     async def _hosts_of(self, slug: str) -> str:
         organization = await self._organization(slug or DEFAULT_ORGANIZATION)
