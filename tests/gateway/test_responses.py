@@ -99,7 +99,7 @@ def called(name: str = "look", arguments: str = "{}", **members: Any) -> RunEven
         ({"items": [{"type": "computer_call"}]}, "input[0].type", "unsupported_item"),
         ({"items": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].id", "item_not_found"),
         ({"tools": [{"type": "shell"}]}, "tools[0].type", "unsupported_tool"),
-        ({"tools": [{"type": "web_search"}]}, "tools[0].type", "unsupported_tool"),
+        ({"tools": [{"type": "computer"}]}, "tools[0].type", "unsupported_tool"),
         ({"tools": [LOOK, LOOK]}, "tools[1].name", None),
         (
             {"tools": [{"type": "custom", "name": "a", "format": {"type": "grammar"}}]},
@@ -205,6 +205,16 @@ def test_only_allowed_tools_are_offered() -> None:
     run = parsed(tools=tools, tool_choice=choice).run
     assert [each.name for each in run.functions] == ["say"]
     assert json.loads(run.options.extra_json) == {"tool_choice": "required"}
+
+
+def test_hosted_tools_that_clients_declare_unasked_are_left_out_with_a_warning() -> None:
+    request = parsed(tools=[{"type": "namespace", "name": "mcp"}, {"type": "web_search"}, LOOK])
+    assert [each.name for each in request.run.functions] == ["look"]
+    report = answered(request, *request.notes, DONE)["heddle"][-1]
+    assert [each.split(";")[0] for each in report["data"]["warnings"]] == [
+        "Heddle does not offer the tool namespace",
+        "Heddle does not offer the tool web_search",
+    ]
 
 
 def test_calls_are_items_that_clients_can_send_back() -> None:

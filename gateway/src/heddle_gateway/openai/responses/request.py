@@ -46,6 +46,8 @@ _INPUT_SCHEMA = (
     '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],'
     '"additionalProperties":false}'
 )
+# Hosted tools that clients declare unasked: they are left out.
+_UNASKED = frozenset({"namespace", "web_search", "web_search_preview"})
 # Members that providers of chat completions read in the same form.
 _PASSED_ON = (
     *("parallel_tool_calls", "presence_penalty", "frequency_penalty", "metadata"),
@@ -117,6 +119,11 @@ def parse_request(body: bytes, sealed: SealedTexts) -> ResponsesRequest:
         usage=True,
         task=is_task(_as_chat(parsed, members), stream=stream),
         has_parts=parts > 0,
+        warnings=tuple(
+            f"Heddle does not offer the tool {each.type}; it was left out"
+            for each in parsed.tools or ()
+            if each.type in _UNASKED
+        ),
         places=tuple(conversation.places),
         form=form,
     )
@@ -131,7 +138,11 @@ def _as_chat(body: ResponsesBody, members: dict[str, Any]) -> dict[str, Any]:
 def _functions(body: ResponsesBody, place: Place) -> list[pb.FunctionDeclaration]:
     """Return the client's own functions that the model may call."""
     names: set[str] = set()
-    declared = [_declared(tool, place / i, names) for i, tool in enumerate(body.tools or ())]
+    declared = [
+        _declared(tool, place / index, names)
+        for index, tool in enumerate(body.tools or ())
+        if tool.type not in _UNASKED
+    ]
     choice = body.tool_choice
     if isinstance(choice, schema.ToolChoice) and choice.type == "allowed_tools":
         allowed = {each.name for each in choice.tools or ()}
