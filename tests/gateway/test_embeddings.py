@@ -1,5 +1,6 @@
 """`/v1/embeddings`, by the unmodified `openai` package."""
 
+import math
 from collections.abc import AsyncIterator
 
 import openai
@@ -38,11 +39,14 @@ async def test_both_encodings_have_the_same_vectors(client: AsyncOpenAI) -> None
     assert encoded.usage.prompt_tokens == encoded.usage.total_tokens == 20 * (4 + 6)
 
 
-async def test_only_the_models_own_dimensions_are_accepted(client: AsyncOpenAI) -> None:
+async def test_a_vector_has_at_most_the_models_own_dimensions(client: AsyncOpenAI) -> None:
     embeddings = client.embeddings
     own = len((await embeddings.create(model="default", input="a")).data[0].embedding)
     await embeddings.create(model="default", input="a", dimensions=own)
-    with pytest.raises(openai.BadRequestError, match=f"must be {own}"):
+    short = await embeddings.create(model="default", input="a", dimensions=16)
+    assert math.hypot(*short.data[0].embedding) == pytest.approx(1)
+    assert (short.model, len(short.data[0].embedding)) == ("default", 16)
+    with pytest.raises(openai.BadRequestError, match=f"at most {own}"):
         await embeddings.create(model="default", input="a", dimensions=own + 1)
 
 

@@ -1,6 +1,7 @@
 """`/v1/embeddings`: vectors of texts by the models of the knowledge service."""
 
 import base64
+import math
 import struct
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -60,7 +61,9 @@ class EmbeddingRequest(Model):
         default=None, description="Lists of numbers (the default), or float32 in base64."
     )
     dimensions: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="Refused unless it is the model's own number."
+        default=None,
+        description="At most the model's own number. Fewer are the first ones, with the length 1 "
+        "again, and find less.",
     )
     input_type: Literal["document", "query"] | None = Field(
         default=None,
@@ -103,7 +106,7 @@ async def embed(api: Call, body: EmbeddingRequest) -> Embeddings:
             ]
     tokens = sum(-(-len(text) // _CHARS_PER_TOKEN) for text in body.input)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return Embeddings(data=data, model=model, usage=usage)
+    return Embeddings(data=data, model=body.model, usage=usage)
 
 
 @asynccontextmanager
@@ -129,9 +132,20 @@ async def one_of_few() -> AsyncIterator[None]:
 
 def _embedding(embedding: pb.Embedding, index: int, body: EmbeddingRequest) -> dict[str, Any]:
     values = embedding.values
-    if body.dimensions not in (None, len(values)):
-        raise invalid("dimensions", f"must be {len(values)}, the model's own number, or left out")
-    vector: object = list(values)
+    numbers = list(values)
+    if body.dimensions is not None:
+        numbers = _first(numbers, body.dimensions)
+    vector: object = numbers
     if body.encoding_format == "base64":
-        vector = base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()
+        vector = base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
     return {"object": "embedding", "index": index, "embedding": vector}
+
+
+def _first(numbers: list[float], count: int) -> list[float]:
+    """Return the first numbers of a vector as one of the length 1."""
+    if count > len(numbers):
+        raise invalid("dimensions", f"must be at most {len(numbers)}, the model's own number")
+    if count == len(numbers):
+        return numbers
+    length = math.hypot(*numbers[:count]) or 1.0
+    return [each / length for each in numbers[:count]]
