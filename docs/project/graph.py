@@ -46,7 +46,7 @@ RECORDED = {
     "heddle_migration_service": 11_200,
     # Accounts, audit, versions, usage, prompts and following have tables, rights and concurrent
     # changes of their own; what the gateway knew of prices and quotas is here as well.
-    "heddle_assistants": 14_080,
+    "heddle_assistants": 14_130,
     # 3,300 lines read tool calls that models write as text, 1,600 are an HTTP client that tolerates
     # odd answers of providers, and 1,300 are the interface and the test kit for other connectors.
     "heddle_connector": 12_400,
