@@ -3,7 +3,6 @@
 import base64
 import math
 import struct
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
@@ -11,6 +10,7 @@ from typing import Annotated, Any, Literal
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.errors import ResourceExhaustedError
 from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.serving.fair_slots import FairSlots, QueueFullError, Tenant
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from heddle_gateway.http.error_responses import invalid
@@ -26,7 +26,9 @@ _BATCH = 32  # searches that wait for the same process have their turn between t
 _CHARS_PER_TOKEN = 4
 _DEFAULT = "default"
 _KINDS = {"document": pb.EMBEDDING_KIND_PASSAGE, "query": pb.EMBEDDING_KIND_QUERY}
-_running: Counter[tuple[str, str, str]] = Counter()
+_UNLIMITED = 2**31
+_slots = FairSlots(_UNLIMITED, per_organization=MAX_CONCURRENT, max_waiting_per_organization=0)
+"""Each caller counts as an organisation."""
 routes = Routes("vector stores")
 
 
@@ -117,17 +119,16 @@ async def one_of_few() -> AsyncIterator[None]:
         ResourceExhaustedError: The caller has too many.
     """
     identity = caller().identity
-    name = identity.organization, identity.subject, identity.key_id
-    if _running[name] >= MAX_CONCURRENT:
+    name = f"{identity.organization}\n{identity.subject}\n{identity.key_id}"
+    try:
+        await _slots.acquire(Tenant(name, ""))
+    except QueueFullError:
         message = f"At most {MAX_CONCURRENT} requests for embeddings at the same time. Try again."
-        raise ResourceExhaustedError(message, retry_after=1.0)
-    _running[name] += 1
+        raise ResourceExhaustedError(message, retry_after=1.0) from None
     try:
         yield
     finally:
-        _running[name] -= 1
-        if not _running[name]:
-            del _running[name]
+        _slots.release(name)
 
 
 def _embedding(embedding: pb.Embedding, index: int, body: EmbeddingRequest) -> dict[str, Any]:
