@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from gateway.bare_sockets import HEAD, ask
 from gateway.conftest import gateway
+from heddle_gateway.openai.chat.message_schema import MAX_MESSAGES, MAX_PARTS
 from heddle_gateway.openai.chat.request import MAX_PARTS_IN_ALL
-from heddle_gateway.openai.chat.schema import MAX_FUNCTIONS, MAX_MESSAGES, MAX_PARTS
+from heddle_gateway.openai.chat.schema import MAX_FUNCTIONS
 from runtime.examples import sampled
 
 PART = {"type": "text", "text": "a"}

@@ -168,8 +168,8 @@ ROWS: dict[str, Check] = {
     f"{_OPENAI}.chat.request.MAX_PARTS_IN_ALL": lambda n: (
         request.count_parts([{"content": [{}] * n}], Place(b"")) and None
     ),
-    f"{_OPENAI}.chat.schema.MAX_MESSAGES": _conversation,
-    f"{_OPENAI}.chat.schema.MAX_PARTS": lambda n: _conversation(
+    f"{_OPENAI}.chat.message_schema.MAX_MESSAGES": _conversation,
+    f"{_OPENAI}.chat.message_schema.MAX_PARTS": lambda n: _conversation(
         content=[{"type": "text", "text": "a"}] * n
     ),
     f"{_OPENAI}.chat.schema.MAX_FUNCTIONS": _functions,

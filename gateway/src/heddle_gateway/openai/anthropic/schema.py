@@ -8,14 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, Tag
 
 from heddle_gateway.http.models import Model, Name
-from heddle_gateway.openai.chat.schema import (
-    MAX_FUNCTIONS,
-    MAX_MESSAGES,
-    MAX_PARTS,
-    AssistantName,
-    Int32,
-    by_type,
-)
+from heddle_gateway.openai.chat.message_schema import MAX_MESSAGES, MAX_PARTS, by_type
+from heddle_gateway.openai.chat.schema import MAX_FUNCTIONS, AssistantName, Int32
 
 
 class TextBlock(Model):

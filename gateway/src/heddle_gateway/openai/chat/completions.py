@@ -30,6 +30,7 @@ from heddle_gateway.http.models import Model
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai import served_images
 from heddle_gateway.openai.chat import schema
+from heddle_gateway.openai.chat.completion_schema import ChatCompletion
 from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
 from heddle_gateway.openai.chat.event_stream import EventStream
 from heddle_gateway.openai.chat.file_references import inline_files
@@ -90,7 +91,7 @@ class ChatHeaders(Model):
 OPTIONS: dict[str, Any] = {
     "raw": True,
     "request_headers": ChatHeaders,
-    "returns": schema.ChatCompletion,
+    "returns": ChatCompletion,
     "content": ("text/event-stream",),
     "errors": (404, 409, 422, 502),
 }

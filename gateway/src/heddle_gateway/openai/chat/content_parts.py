@@ -15,7 +15,7 @@ from heddle.chat.v1.chat_pb2 import (
 )
 
 from heddle_gateway.http.json_text import Place
-from heddle_gateway.openai.chat.schema import (
+from heddle_gateway.openai.chat.message_schema import (
     AudioPart,
     FilePart,
     ImagePart,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from heddle.chat.v1 import chat_pb2 as pb
 
 from heddle_gateway.http.json_text import Place
-from heddle_gateway.openai.chat import schema
+from heddle_gateway.openai.chat import message_schema as schema
 from heddle_gateway.openai.chat.content_parts import content_part
 
 if TYPE_CHECKING:

@@ -8,16 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, Tag
 
 from heddle_gateway.http.models import Model, Name
-from heddle_gateway.openai.chat.schema import (
-    MAX_FUNCTIONS,
-    MAX_MESSAGES,
-    MAX_PARTS,
-    AssistantName,
-    Function,
-    Int32,
-    Penalty,
-    by_type,
-)
+from heddle_gateway.openai.chat.message_schema import MAX_MESSAGES, MAX_PARTS, by_type
+from heddle_gateway.openai.chat.schema import MAX_FUNCTIONS, AssistantName, Function, Int32, Penalty
 
 
 class TextPart(Model):
