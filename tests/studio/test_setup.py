@@ -52,7 +52,7 @@ def test_the_operator_is_led_from_the_link_to_a_document(studio: Studio) -> None
         page.get_by_label("E-mail address").fill(EMAIL)
         page.get_by_label("Password").fill("short")
         page.get_by_role("button", name="Create the account").click()
-        expect(page.get_by_text("must have at least 12 characters")).to_be_visible()
+        expect(page.get_by_text("The password needs at least 12 characters.")).to_be_visible()
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Create the account").click()
         expect(page.get_by_role("heading", name="Connect a model", level=1)).to_be_visible()
