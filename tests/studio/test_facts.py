@@ -78,7 +78,7 @@ def person(owner: str) -> str:
 
 def size(count: int) -> str:
     """Return a number of bytes below a megabyte."""
-    return f"{count} byte" if count < 1000 else f"{round(count / 1000, 1):g} kB"
+    return f"{count} bytes" if count < 1000 else f"{round(count / 1000, 1):g} kB"
 
 
 def assistants(world: World) -> list[Row]:
@@ -147,17 +147,26 @@ def consumption(world: World) -> list[Row]:
         )
         for each in days
     ]
-    names = {"assistant": "assistant_name", "model": "model", "organization": "organization"}
+    titles = {
+        each["id"]: each["title"]
+        for each in world.get("/assistants?selection=managed")["assistants"]
+    }
+    names = {"assistant": "assistant_id", "model": "model", "organization": "organization"}
     sums = [
         (
-            *(each[name], "$0", str(each["requests"]), str(each["prompt_tokens"])),
+            *(
+                titles.get(each[name], each[name]),
+                "$0",
+                str(each["requests"]),
+                str(each["prompt_tokens"]),
+            ),
             *(str(each["completion_tokens"]), str(each["unpriced_tokens"])),
         )
         for by, name in names.items()
         for each in world.get(f"/usage?by={by}")["sums"]
     ]
     budgets = [
-        (each["name"], person(each["owner"]), "$0")
+        (titles[each["assistant_id"]], person(each["owner"]), "$0")
         for each in world.get("/usage/assistants")["assistants"]
     ]
     return [*by_day, *sums, *budgets]

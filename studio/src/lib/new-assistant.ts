@@ -25,11 +25,10 @@ export function nameOf(title: string): string {
 }
 
 /** Make an assistant under the first name that is free: the one that is given, or with a number. */
-export async function createUnder(name: string, members: Members): Promise<Stored> {
+export async function underFreeName(name: string, make: (name: string) => Promise<Stored>): Promise<Stored> {
   for (let number = 1; ; number++) {
-    const body = { ...members, name: number === 1 ? name : `${name}_${number}` };
     try {
-      return await data(api.POST("/assistants", { body }));
+      return await make(number === 1 ? name : `${name}_${number}`);
     } catch (error) {
       const taken = error instanceof ApiError && error.status === 409;
       if (!taken || number === MAX_NAMES) throw error;
@@ -37,18 +36,16 @@ export async function createUnder(name: string, members: Members): Promise<Store
   }
 }
 
-/** Return the members of an assistant that answers from collections.
- *
- * Args:
- *   template: With `{context}` where the passages go.
- *   config: Of the search beside the collections.
- */
+export const createUnder = (name: string, members: Members): Promise<Stored> =>
+  underFreeName(name, (free) => data(api.POST("/assistants", { body: { ...members, name: free } })));
+
+/** Return the members of an assistant that answers from collections, with `{context}` in its template
+ * where the passages go. */
 export function answeringFrom(
   collections: string[],
   template: string,
-  config: Record<string, unknown> = {},
 ): { prompt_template: string; tools: Binding[]; cite_sources: boolean } {
-  const tool = { type: SEARCH, mode: "augment", config: { collections, ...config } } as Binding;
+  const tool = { type: SEARCH, mode: "augment", config: { collections } } as Binding;
   return { prompt_template: template, tools: [tool], cite_sources: true };
 }
 

@@ -3,7 +3,7 @@
 import { api, data } from "#lib/api/client.ts";
 import type { components, paths } from "#lib/api/schema.d.ts";
 import { download } from "#lib/download.ts";
-import type { Stored } from "#lib/new-assistant.ts";
+import { nameOf, type Stored, underFreeName } from "#lib/new-assistant.ts";
 
 export type Summary = components["schemas"]["AssistantSummary"];
 export type { Stored };
@@ -20,7 +20,11 @@ export async function save(id: string, name: string): Promise<void> {
 export const load = (name: string, content: object): Promise<Stored> =>
   data(api.POST("/assistants/import", { params: { query: { name } }, body: content as never }));
 
-export const clone = async (id: string, name: string): Promise<Stored> => load(name, await file(id));
+/** Make an assistant of another one under a title. */
+export async function clone(id: string, title: string): Promise<Stored> {
+  const content = await file(id);
+  return underFreeName(nameOf(title), (name) => load(name, { ...content, title }));
+}
 
 export const remove = (id: string): Promise<unknown> =>
   data(api.DELETE("/assistants/{id}", { params: { path: { id } } }));

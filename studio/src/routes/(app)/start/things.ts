@@ -15,7 +15,6 @@ const MARK = "studio_start";
 const MAX_STORES = 100;
 const MAX_FILES = 50;
 const MAX_LISTED = 50;
-const RESULTS = 3;
 
 export interface Wish {
   title: string;
@@ -107,7 +106,7 @@ export const makeAssistant = async (name: string, store: string, wish: Wish): Pr
     title,
     model: { connector, model },
     system_prompt: systemPrompt,
-    ...answeringFrom([store], template, { top_k: RESULTS }),
+    ...answeringFrom([store], template),
   };
   return (await createUnder(name, members)).id;
 };

@@ -1,3 +1,4 @@
+import { api, data } from "#lib/api/client.ts";
 import type { components } from "#lib/api/schema.d.ts";
 import { money, number, t } from "#lib/i18n/index.svelte.ts";
 
@@ -12,6 +13,14 @@ export interface Point {
 const MILLISECONDS_OF_A_DAY = 86_400_000;
 const DAYS = 30;
 const MAX_DAYS = 1000;
+const MAX_TITLES = 200;
+
+/** Return the titles of the assistants that the user may change, by their identifiers. */
+export async function fetchTitles(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  const query = { selection: "managed" as const, page_size: MAX_TITLES };
+  const { assistants } = await data(api.GET("/assistants", { params: { query }, signal }));
+  return new Map(assistants.map(({ id, title }) => [id, title]));
+}
 
 /** Return a day of UTC as the server writes it. */
 export const isoDay = (milliseconds: number): string => new Date(milliseconds).toISOString().slice(0, 10);
