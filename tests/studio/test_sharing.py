@@ -149,9 +149,7 @@ def test_two_users_who_share_at_once_see_each_other_s_choice(
     assert ann.get(f"/assistants/{identifier}/sharing").json()["users_who_may_use"] == [BEN]
 
 
-def test_an_assistant_is_handed_over_and_what_its_tools_lose_is_listed(
-    people: Studio, ann: httpx.Client, ben: httpx.Client
-) -> None:
+def test_an_assistant_is_handed_over(people: Studio, ann: httpx.Client, ben: httpx.Client) -> None:
     store = ann.post("/v1/vector_stores", json={"name": "Private looms"}).json()["id"]
     tool = {"type": "simple_rag", "config": {"collections": [store]}}
     identifier = new_assistant(ann, "given", title="Given", tools=[tool])
@@ -167,8 +165,6 @@ def test_an_assistant_is_handed_over_and_what_its_tools_lose_is_listed(
         dialog.get_by_label("E-mail address of the new owner").fill(BEN)
         dialog.get_by_role("button", name="Hand over").click()
         expect(page.get_by_text(f"Given belongs to {BEN} now.")).to_be_visible()
-        item = page.get_by_role("listitem").filter(has_text=store)
-        expect(item).to_have_text(f"Collection {store} (private): tools[0].config.collections[0]")
         screen.check(expected=("400", "401"))
     assert ben.get(f"/assistants/{identifier}").json()["owner"] == BEN
 
@@ -179,6 +175,7 @@ def test_the_line_for_a_shell_calls_the_assistant(development: Studio) -> None:
         page = screen.page
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         screen.open(f"assistants/{identifier}/sharing")
+        page.locator("summary").click()
         page.get_by_role("button", name="Copia").last.click()
         expect(page.get_by_role("button", name="Copiat")).to_be_visible()
         line = page.evaluate("navigator.clipboard.readText()")
@@ -211,6 +208,7 @@ def test_the_list_shows_what_is_shared_and_what_answered_in_seven_days(
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Sign in", exact=True).click()
         year = str(datetime.now(UTC).year)
+        page.get_by_label("Show").select_option(label="Mine")
         cells = page.get_by_role("row").filter(has_text="answering").get_by_role("cell")
         expect(cells.nth(3)).to_contain_text(year)
         silent = page.get_by_role("row").filter(has_text="silent").get_by_role("cell")
