@@ -17,7 +17,10 @@ const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
 /** Return a number of bytes for people. */
 export function bytes(count: number): string {
   const power = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3));
-  const options = { style: "unit", unit: UNITS[power]!, maximumFractionDigits: 1 } as const;
+  const unit = UNITS[power]!;
+  // The short form of bytes has no plural.
+  const unitDisplay = unit === "byte" ? "long" : "short";
+  const options = { style: "unit", unit, unitDisplay, maximumFractionDigits: 1 } as const;
   return number(count / 1_000 ** power, options);
 }
 

@@ -1,9 +1,11 @@
 /** Binds a tool that searches a collection to an assistant. */
 
-import { api, data, versioned } from "#lib/api/client.ts";
+import { api, versioned } from "#lib/api/client.ts";
 import type { components } from "#lib/api/schema.d.ts";
 import type { ModelReference } from "#lib/models/models.ts";
-import { SEARCH } from "#lib/new-assistant.ts";
+import { language } from "#lib/i18n/index.svelte.ts";
+import { madePrompt } from "#lib/made-prompt.ts";
+import { answeringFrom, createUnder, nameOf, SEARCH } from "#lib/new-assistant.ts";
 import { offerUndoOfSave } from "#lib/undo-assistants.ts";
 import type { Collection } from "../knowledge.ts";
 
@@ -23,21 +25,14 @@ function freeName(tools: readonly Binding[]): string {
   }
 }
 
-/** Make an assistant that searches a collection, and return its identifier. */
+/** Make an assistant that answers from a collection, and return its identifier. */
 export async function createWithTool(
-  name: string,
+  title: string,
   model: ModelReference,
-  collection: Collection,
+  { id }: Collection,
 ): Promise<string> {
-  const slot = freeName([]);
-  const body = {
-    name,
-    title: collection.name,
-    model,
-    prompt_template: `{${slot}}\n\n${QUESTION}`,
-    tools: [binding(slot, collection)],
-  };
-  return (await data(api.POST("/assistants", { body: body as never }))).id;
+  const answering = answeringFrom([id], madePrompt(["context"], language()));
+  return (await createUnder(nameOf(title), { title, model, ...answering } as never)).id!;
 }
 
 /** Add a tool that searches a collection to an assistant, and return the assistant's identifier. */
