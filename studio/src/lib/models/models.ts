@@ -26,14 +26,20 @@ export interface Choice extends ModelReference {
   /** Whether it shows the prompt, and answers nothing. */
   debugging: boolean;
   readsImages: boolean;
+  /** The model that answers now if it is the default one; empty if none is connected. */
+  answering: string;
 }
 
 /** Return what a model is recognised by. */
 export const keyOf = ({ connector, model }: ModelReference): string => `${connector}/${model}`;
 
 /** Return the models that answer in text, the best choice first: the default one, those of
- * providers, the embedded one, and those that show prompts. */
-export function choicesOf(connectors: readonly Connector[]): Choice[] {
+ * providers, the embedded one, and those that show prompts.
+ *
+ * Args:
+ *   answering: The model that answers for the default one, as `connector/model`.
+ */
+export function choicesOf(connectors: readonly Connector[], answering = ""): Choice[] {
   const rank = ({ byDefault, demonstration, debugging }: Choice): number =>
     Number(demonstration) + 2 * Number(debugging) - Number(byDefault);
   return connectors
@@ -47,11 +53,13 @@ export function choicesOf(connectors: readonly Connector[]): Choice[] {
         byDefault: name === DEFAULT,
         debugging,
         readsImages: reads.includes("image"),
+        answering: name === DEFAULT ? answering.slice(answering.indexOf("/") + 1) : "",
       })),
     )
     .sort((one, other) => rank(one) - rank(other));
 }
 
 export async function fetchChoices(signal: AbortSignal): Promise<Choice[]> {
-  return choicesOf((await data(api.GET("/connectors", { signal }))).connectors);
+  const { connectors, default_model } = await data(api.GET("/connectors", { signal }));
+  return choicesOf(connectors, default_model ?? "");
 }

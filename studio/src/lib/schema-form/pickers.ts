@@ -7,6 +7,8 @@ export interface Choice {
   title: string;
   /** What the server accepts in place of the identifier. */
   alias?: string;
+  /** The collection whose page has the documents. */
+  documents?: string;
 }
 export interface ChoicePage {
   choices: readonly Choice[];
@@ -34,6 +36,11 @@ export async function fetchChoices(input: string, from: string, signal: AbortSig
   }
   const query = { limit: PAGE_SIZE, after: from };
   const page = await data(api.GET("/v1/vector_stores", { params: { query }, signal }));
-  const choices = page.data.map(({ id, name, collection: alias }) => ({ id, title: name || id, alias }));
+  const choices = page.data.map(({ id, name, collection: alias }) => ({
+    id,
+    title: name || id,
+    alias,
+    documents: id,
+  }));
   return { choices, next: page.has_more ? (choices.at(-1)?.id ?? "") : "" };
 }

@@ -16,6 +16,8 @@ export type PromptProcessor = components["schemas"]["PromptProcessor"];
 export interface Catalog {
   tools: readonly Tool[];
   connectors: readonly Connector[];
+  /** What answers for the default model, as `connector/model`. */
+  defaultModel: string;
   strategies: readonly Strategy[];
   processors: readonly PromptProcessor[];
 }
@@ -34,6 +36,7 @@ export async function fetchCatalog(signal: AbortSignal): Promise<Catalog> {
   return {
     tools,
     connectors: connectors.connectors,
+    defaultModel: connectors.default_model ?? "",
     strategies: strategies.strategies,
     processors: processors.prompt_processors,
   };

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 
 import type { Assistant, Binding } from "./assistant.ts";
 import type { Catalog } from "./catalog.ts";
-import { addTool, changeTools, hiddenSettings, neededSchema, setCollections } from "./simple.ts";
+import { addTool, changeTools, hiddenSettings, knowledgeOf, neededSchema, setCollections } from "./simple.ts";
 
 const picker = { title: "Collections", "x-heddle-input": "collections" };
 const tool = (name: string, slot: string, modes: string[], schema: object = {}): object => ({
@@ -59,6 +59,17 @@ it("leaves a prompt that a person wrote, and the other settings of the search", 
   changeTools(made, CATALOG, "en", () => setCollections(made, ["vs_2"]));
   expect(made.prompt_template).toBe("Mine: {context}");
   expect(made.tools[0]!.config).toEqual({ collections: ["vs_2"], top_k: 3 });
+});
+
+it("shows what a search of another kind knows, unless it is offered as something to do", () => {
+  const config = { collections: ["vs_1"] };
+  const search = { type: "retrieve_documents", config };
+  const figures = { type: "colqwen_search", config };
+  expect(knowledgeOf(assistant({ tools: [figures, search] }))).toBe(search);
+  expect(knowledgeOf(assistant({ tools: [search, { type: "simple_rag", config }] }))!.type).toBe(
+    "simple_rag",
+  );
+  expect(knowledgeOf(assistant({ tools: [figures] }))).toBeUndefined();
 });
 
 it("tells what only the advanced level shows", () => {

@@ -22,10 +22,17 @@ export const MAX_OFFERED = 6;
 const BINDING_SETTINGS = ["on_failure", "on_change", "timeout"] as const;
 
 /** Return the binding that searches collections before the model answers. */
-export const knowledgeOf = (assistant: Assistant): Binding | undefined =>
-  assistant.tools.find(
-    (each) => each.type === SEARCH && (each.mode ?? "augment") === "augment" && each.enabled !== false,
+export function knowledgeOf(assistant: Assistant): Binding | undefined {
+  const searches = assistant.tools.filter(
+    (each) =>
+      (each.mode ?? "augment") === "augment" &&
+      each.enabled !== false &&
+      (each.type === SEARCH || (Array.isArray(each.config?.["collections"]) && !isSuggested(each.type))),
   );
+  return searches.find((each) => each.type === SEARCH) ?? searches[0];
+}
+
+const isSuggested = (type: string): boolean => SUGGESTED.some((each) => each === type);
 
 /** Return the texts of a tool in words for people, the server's if the studio has none. */
 export function everydayTexts(tool: Tool): { title: string; description: string } {
@@ -97,7 +104,7 @@ export function hiddenSettings(assistant: Assistant, catalog: Catalog): string[]
     max_tool_rounds: Boolean(assistant.max_tool_rounds),
     empty_response: assistant.empty_response !== "",
     prompt_processor: (assistant.prompt_processor || DEFAULT_PROCESSOR) !== DEFAULT_PROCESSOR,
-    cite_sources: assistant.cite_sources !== (knowledgeOf(assistant) !== undefined),
+    cite_sources: assistant.cite_sources !== (knowledgeOf(assistant)?.type === SEARCH),
     output_hosts: assistant.output_hosts !== "",
     verbose: assistant.verbose,
   };
