@@ -360,7 +360,7 @@ def test_those_who_may_only_use_an_assistant_see_its_description_and_ask_it(
         page.get_by_label("Your question").fill("What is a shed?")
         page.get_by_role("button", name="Send").click()
         expect(page.get_by_role("article")).to_contain_text("Asked: What is a shed?")
-        expect(page.get_by_role("button", name="Trace")).to_have_count(0)
+        expect(page.get_by_role("button", name="How it came about")).to_have_count(0)
         page.reload()
         expect(page.get_by_role("article")).to_contain_text("Asked: What is a shed?")
         screen.settle()

@@ -56,9 +56,9 @@ def test_an_answer_and_its_trace_are_accessible(
             page.get_by_role("button", name="Try it").click()
         ask(page, "What is a heddle?")
         expect(page.get_by_role("article")).to_contain_text("Question:")
-        page.get_by_role("button", name="Trace").wait_for()
+        page.get_by_role("button", name="How it came about").wait_for()
         screen.check()
-        page.get_by_role("button", name="Trace").click()
+        page.get_by_role("button", name="How it came about").click()
         page.get_by_role("button", name="Tool glossary").click()
         expect(page.get_by_role("heading", name="Output")).to_be_visible()
         screen.settle()
@@ -77,7 +77,7 @@ def test_the_unsaved_assistant_answers_with_progress_sources_and_outcomes(
         trial = page.get_by_role("region", name="Conversation")
         expect(trial).to_contain_text("Answer like a weaver.")
         expect(trial).to_contain_text("holds one thread")
-        expect(trial).to_contain_text("Used glossary")
+        expect(trial).to_contain_text("Used Glossary")
         log = page.get_by_role("log", name="Progress of the answer")
         expect(log).to_contain_text("looking terms up")
         expect(log).to_contain_text("The answer is complete.")
@@ -94,7 +94,7 @@ def test_a_text_of_the_prompt_leads_to_its_tool(looms: Studio, editor: str) -> N
         page = screen.page
         screen.open(editor)
         ask(page, "What is a heddle?")
-        page.get_by_role("button", name="Trace").click()
+        page.get_by_role("button", name="How it came about").click()
         page.get_by_title("{proverb} · proverbs").last.click()
         page.get_by_role("button", name="Show the tool in the form").click()
         expect(page.locator("[data-field='tools[1]'] [aria-expanded]")).to_be_focused()
@@ -193,7 +193,7 @@ def test_a_source_shows_the_page_that_it_is_on(looms: Studio) -> None:
         page = screen.page
         screen.open(f"assistants/{created.json()['id']}")
         ask(page, "What carries the weft?")
-        page.get_by_role("button", name="Trace").wait_for()
+        page.get_by_role("button", name="How it came about").wait_for()
         source = page.get_by_role("article").get_by_role("group").filter(has_text="page 2").first
         source.locator("summary").click()
         source.get_by_role("button", name="Show the page").click()

@@ -58,10 +58,10 @@ def test_many_events_and_a_long_trace_do_not_delay_the_screen(long_answers: Stud
         page.get_by_role("button", name="Send").click()
         expect(page.get_by_text("step 20 of a long piece of work").first).to_be_attached()
         during = [seconds_until_painted(page, TYPING) for _ in range(5)]
-        opener = page.get_by_role("button", name="Trace")
+        opener = page.get_by_role("button", name="How it came about")
         opener.wait_for(timeout=60_000)
         trace = """[...document.querySelectorAll("article button[aria-expanded]")]
-            .find((each) => each.textContent.includes("Trace")).click();"""
+            .find((each) => each.textContent.includes("How it came about")).click();"""
         opening = seconds_until_painted(page, trace)
         page.get_by_role("heading", name="What happened").wait_for()
         durations = {
@@ -89,6 +89,6 @@ def test_an_answer_is_stopped_and_repeated(long_answers: Studio) -> None:
         page.reload()
         expect(stopped).to_be_visible()
         page.get_by_role("button", name="Ask again").click()
-        page.get_by_role("button", name="Trace").wait_for(timeout=60_000)
+        page.get_by_role("button", name="How it came about").wait_for(timeout=60_000)
         expect(stopped).to_have_count(0)
         screen.check()

@@ -200,7 +200,7 @@ def test_a_restoring_that_meets_another_save_shows_both(
         save(development, identifier, description="from another teacher")
         page.get_by_role("button", name="Restore this version").click()
         conflict = page.get_by_role("region", name="Another change came first")
-        expect(conflict).to_contain_text("developer saved version 3")
+        expect(conflict).to_contain_text("Operator saved version 3")
         expect(conflict.locator("[data-compared='2-3'] ins")).to_contain_text("another teacher")
         expect(conflict.locator("[data-compared='3-1'] ins")).to_contain_text("first")
         assert prompt_of(development, identifier) == "second"

@@ -79,7 +79,7 @@ def test_tools_sources_and_models_execute_nothing(hostile: Studio, *, policy: bo
             page.get_by_label("Your question").fill(payload)
             page.get_by_role("button", name="Send").click()
             article = page.get_by_role("article")
-            page.get_by_role("button", name="Trace", exact=True).click()
+            page.get_by_role("button", name="How it came about", exact=True).click()
             page.get_by_role("button", name="Tool hostile").click()
             expect(page.get_by_role("heading", name="Output")).to_be_visible()
             article.get_by_role("heading", name="1 source").wait_for()
