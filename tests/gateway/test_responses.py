@@ -18,8 +18,11 @@ from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
 from heddle.tool.v1.tool_pb2 import Source
 from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.http.error_responses import from_exception
+from heddle_gateway.http.json_text import parse
 from heddle_gateway.openai.chat.event_encoder import Answer
-from heddle_gateway.openai.responses.request import ResponsesRequest, parse_request
+from heddle_gateway.openai.responses.encoder import ResponseEncoder
+from heddle_gateway.openai.responses.request import ResponsesRequest, checked, translated
+from heddle_gateway.openai.responses.turns import Turn
 from heddle_runtime.errors import HeddleError, ResourceExhaustedError, UnavailableError
 from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.identity.callers import Identity
@@ -38,8 +41,9 @@ LOOK = {"type": "function", "name": "look", "parameters": {"type": "object"}}
 WITH_REASONING = "reasoning.encrypted_content"
 
 
-def parsed(items: object = "hi", **body: object) -> ResponsesRequest:
-    return parse_request(json.dumps({"model": "m", "input": items, **body}).encode(), SEALED)
+def parsed(items: object = "hi", turn: Turn | None = None, **body: object) -> ResponsesRequest:
+    members, place = parse(json.dumps({"model": "m", "input": items, **body}).encode())
+    return translated(checked(members, place), members, place, SEALED, turn or Turn())
 
 
 def answered(request: ResponsesRequest, *events: RunEvent) -> dict[str, Any]:
@@ -52,7 +56,9 @@ def answered(request: ResponsesRequest, *events: RunEvent) -> dict[str, Any]:
 def framed(request: ResponsesRequest, *batches: list[RunEvent]) -> list[dict[str, Any]]:
     """Read frames as a strict client does."""
     encoder = request.encoder(Answer("r1"))
+    assert isinstance(encoder, ResponseEncoder)
     sent = b"".join(encoder.encode(batch) for batch in batches).decode()
+    sent += encoder.end().decode() if encoder.finished else ""
     frames = []
     for frame in sent.removesuffix("\n\n").split("\n\n"):
         event, data = frame.split("\n")
@@ -112,14 +118,18 @@ def called(name: str = "look", arguments: str = "{}", **members: Any) -> RunEven
         ({"text": {"format": {"type": "json_schema"}}}, "text.format", None),
         ({"parallel_tool_calls": "yes"}, "parallel_tool_calls", None),
         ({"max_output_tokens": 0}, "max_output_tokens", None),
-        ({"background": True}, "background", "unsupported_parameter"),
+        ({"background": True}, "background", "invalid_request"),
         ({"prompt": {"id": "p"}}, "prompt", "unsupported_parameter"),
         (
-            {"previous_response_id": "resp_1"},
-            "previous_response_id",
-            "previous_response_not_found",
+            {"items": [{"type": "function_call_output", "call_id": "c", "output": "x"}]},
+            "input[0].call_id",
+            "tool_call_not_found",
         ),
-        ({"conversation": "conv_1"}, "conversation", "conversation_not_found"),
+        (
+            {"items": [{"type": "compaction", "encrypted_content": "x"}]},
+            "input[0].encrypted_content",
+            "invalid_encrypted_content",
+        ),
     ],
 )
 def test_a_wrong_member_is_named(body: dict[str, Any], param: str, code: str | None) -> None:
@@ -127,7 +137,48 @@ def test_a_wrong_member_is_named(body: dict[str, Any], param: str, code: str | N
         parsed(**body)
     error = from_exception(caught.value)
     assert (error.param, error.code) == (param, code)
-    assert error.status == (404 if param == "conversation" else 400)
+    assert error.status == 400
+
+
+def test_stored_items_precede_the_input() -> None:
+    stored = [
+        {"type": "function_call_output", "call_id": "of a turn that is gone", "output": "x"},
+        {"id": "msg_1", **message([{"type": "output_text", "text": "b"}], "assistant")},
+    ]
+    turn = Turn(
+        stores=True,
+        previous="resp_1",
+        after="msg_1",
+        items=[json.dumps(each).encode() for each in stored],
+        references={"msg_0": json.dumps(message("old")).encode()},
+    )
+    items = [{"type": "item_reference", "id": "msg_0"}, message("new")]
+    request = parsed(items, turn, instructions="Be short.")
+    run = request.run
+    texts = [each.parts[0].text for each in run.messages]
+    assert texts == ["Be short.", "x", "b", "old", "new"]
+    stored_items = [json.loads(each.document_json) for each in request.items]
+    assert [each["content"][0]["text"] for each in stored_items] == ["old", "new"]
+    assert {each["id"][:4] for each in stored_items} == {"msg_"}
+    assert request.form.echo["previous_response_id"] == "resp_1"
+    assert parsed("hi", Turn()).items == ()
+
+
+def test_old_turns_are_left_out_of_stored_conversations_by_default() -> None:
+    follows = {"previous_response_id": "resp_1"}
+    assert [
+        (parsed(**body).run.truncate, parsed(**body).form.echo["truncation"])
+        for body in (
+            {},
+            follows,
+            {"truncation": "auto"},
+            {**follows, "truncation": "disabled"},
+            {"context_management": [{"type": "compaction"}]},
+        )
+    ] == [
+        *((False, "disabled"), (True, "auto"), (True, "auto")),
+        *((False, "disabled"), (True, "auto")),
+    ]
 
 
 def test_null_means_absent_and_unknown_members_are_ignored() -> None:
@@ -362,8 +413,7 @@ async def test_the_route_needs_a_key(bench: Bench) -> None:
     ("method", "path"),
     [
         ("POST", "/v1/audio/speech"),
-        ("POST", "/v1/responses/compact"),
-        ("GET", "/v1/responses/resp_1"),
+        ("POST", "/v1/responses/input_tokens"),
         ("POST", "/v1/images/variations"),
         ("GET", "/v1/batches"),
     ],

@@ -19,6 +19,7 @@ from heddle_runtime.contract.struct_codec import from_struct, to_struct
 from heddle_runtime.errors import (
     AlreadyExistsError,
     NotFoundError,
+    ProviderRefusedError,
     ToolFailedError,
     UnavailableError,
     to_status,
@@ -149,13 +150,14 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     seen: list[connector_pb2.GenerateMessageRequest] = field(default_factory=list)
     wholes: int = 0
     refusal: Exception | None = None
+    window: int = 0
+    """The most characters of a prompt; longer ones are refused. 0: no limit."""
 
     async def GenerateMessage(
         self, request: connector_pb2.GenerateMessageRequest, context: Context
     ) -> AsyncIterator[connector_pb2.GenerateMessageResponse]:
         self.seen.append(request)
-        if self.refusal:
-            raise self.refusal
+        self._check(request)
         for number, batch in enumerate(self._answer(request)):
             if number and self.going_on is not None:
                 await self.going_on.wait()
@@ -166,10 +168,20 @@ class Connector(connector_pb2_grpc.ConnectorServiceServicer):
     ) -> connector_pb2.GenerateWholeMessageResponse:
         self.seen.append(request.generation)
         self.wholes += 1
-        if self.refusal:
-            raise self.refusal
+        self._check(request.generation)
         events = [event for batch in self._answer(request.generation) for event in batch]
         return connector_pb2.GenerateWholeMessageResponse(events=events)
+
+    def _check(self, request: connector_pb2.GenerateMessageRequest) -> None:
+        if self.refusal:
+            raise self.refusal
+        size = sum(len(part.text) for each in request.messages for part in each.parts)
+        if 0 < self.window < size:
+            raise ProviderRefusedError(
+                "The prompt is too long.",
+                http_status="400",
+                provider_code="context_length_exceeded",
+            )
 
     def _answer(
         self, request: connector_pb2.GenerateMessageRequest

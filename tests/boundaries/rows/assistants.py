@@ -14,6 +14,7 @@ from heddle.assistant.v1 import (
     versions_pb2,
 )
 from heddle.audit.v1 import audit_pb2
+from heddle.conversation.v1 import conversation_pb2
 from heddle.migration.v1 import migration_pb2
 from heddle.usage.v1 import usage_pb2
 from heddle_assistants.accounts import checks, resolution, settings_text
@@ -21,6 +22,8 @@ from heddle_assistants.accounts import model_prices as prices
 from heddle_assistants.accounts.sign_in import limits, password_hashes, passwords
 from heddle_assistants.audit import recorded
 from heddle_assistants.catalog import checking
+from heddle_assistants.conversations import items as stored_items
+from heddle_assistants.conversations import store as conversations
 from heddle_assistants.database.paging import check_length
 from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.imports import conflict_resolution
@@ -119,7 +122,12 @@ def _compared(parts: int) -> bool:
     return all(each.kind != versions_pb2.TextPiece.KIND_EQUAL for each in pieces)
 
 
+def _item(size: int = 2) -> conversation_pb2.Item:
+    return conversation_pb2.Item(id="i", document_json="{}".ljust(size))
+
+
 _ASSISTANTS, _CONVERSION = "heddle_assistants", "heddle_conversion"
+_STORED = f"{_ASSISTANTS}.conversations"
 _USAGE = f"{_ASSISTANTS}.usage"
 _SIGN_IN = "heddle_assistants.accounts.sign_in"
 ROWS: dict[str, Check] = {
@@ -143,6 +151,15 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.audit.recorded.MAX_EVENTS": _events,
     f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
     f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,
+    f"{_STORED}.items.MAX_ITEMS": stored_items.check_count,
+    f"{_STORED}.items._MAX_BODY": lambda n: stored_items.documents_of([_item(n)], "") and None,
+    f"{_STORED}.store._MAX_FEEDBACK": lambda n: conversations.check_feedback(
+        conversation_pb2.Feedback(text="x" * n)
+    ),
+    f"{_STORED}.store._MAX_TITLE": lambda n: conversations.check(
+        conversation_pb2.Conversation(title="x" * n)
+    ),
+    f"{_STORED}.store.MAX_NEW_ITEMS": lambda n: conversations.new_items([_item()] * n) and None,
     f"{_ASSISTANTS}.questions.store.MAX_QUESTIONS": _questions,
     f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
     f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),

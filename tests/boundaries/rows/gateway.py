@@ -16,6 +16,7 @@ from heddle_gateway.http.json_text import Place
 from heddle_gateway.login.pages import is_place_here
 from heddle_gateway.openai import embeddings, search_filters, served_images
 from heddle_gateway.openai.chat import content_parts, request
+from heddle_gateway.openai.responses.background import check_runs
 from heddle_migration_service.knowledge_server import ingestion
 from heddle_migration_service.knowledge_server.ingestion_parameters import ChunkParameters
 from heddle_migration_service.knowledge_server.ingestion_sources import UrlParameters
@@ -162,6 +163,7 @@ ROWS: dict[str, Check] = {
     "heddle_gateway.auth.fair_turns._MAX_WAITING": _waiting,
     "heddle_gateway.http.limited_protocol.MAX_HEAD_BYTES": _head,
     "heddle_gateway.http.multipart.MAX_FIELDS": _form,
+    f"{_OPENAI}.responses.background.MAX_RUNS": check_runs,
     f"{_OPENAI}.chat.content_parts.MAX_MEDIA_BYTES": lambda n: (
         content_parts._decoded(b64encode(bytes(n)).decode(), Place(b"")) and None
     ),

@@ -131,6 +131,20 @@ def _rubric(things: Things) -> dict[str, Any]:
     return {"path": {"id": things.rubric}}
 
 
+def _of(**names: str) -> Request:
+    """Return the request for a path whose parameters are the identifiers of things."""
+    return lambda it: {"path": {name: getattr(it, thing) for name, thing in names.items()}}
+
+
+def _with(request: Request, **members: Any) -> Request:
+    return lambda it: {**request(it), "json": members}
+
+
+_CONVERSATION = _of(id="conversation")
+_ITEM = _of(conversation="conversation", id="item")
+_NEW_ITEMS = [{"role": "user", "content": "A shed."}]
+
+
 def _saved_prompt(things: Things) -> dict[str, Any]:
     return {"path": {"id": things.saved_prompt}}
 
@@ -296,6 +310,28 @@ ROUTES: dict[str, Route] = {
     "GET /v1/files/{id}": Route(UPLOADED, lambda it: {"path": {"id": it.file}}),
     "DELETE /v1/files/{id}": Route(UPLOADED, lambda it: {"path": {"id": it.file}}),
     "GET /v1/files/{id}/content": Route(UPLOADED, lambda it: {"path": {"id": it.file}}),
+    # Responses and conversations
+    "POST /v1/responses/compact": Route(
+        RUN, lambda it: {"json": {"model": f"lamb_assistant.{it.assistant}", "input": "A loom."}}
+    ),
+    "GET /v1/responses/{id}": Route(UPLOADED, _of(id="response")),
+    "DELETE /v1/responses/{id}": Route(UPLOADED, _of(id="response")),
+    "GET /v1/responses/{id}/input_items": Route(UPLOADED, _of(id="response")),
+    "POST /v1/responses/{id}/cancel": Route(UPLOADED | {"owner": "400"}, _of(id="response")),
+    "GET /v1/conversations": Route(
+        LIST_UPLOADED, lambda it: {"params": {"seen": it.conversation, "text": it.content}}
+    ),
+    "POST /v1/conversations": Route(ALL, lambda _: {"json": {"items": _NEW_ITEMS}}),
+    "GET /v1/conversations/{id}": Route(UPLOADED, _CONVERSATION),
+    "POST /v1/conversations/{id}": Route(UPLOADED, _with(_CONVERSATION, title="Sheds")),
+    "DELETE /v1/conversations/{id}": Route(UPLOADED, _CONVERSATION),
+    "GET /v1/conversations/{id}/items": Route(UPLOADED, _CONVERSATION),
+    "POST /v1/conversations/{id}/items": Route(UPLOADED, _with(_CONVERSATION, items=_NEW_ITEMS)),
+    "GET /v1/conversations/{conversation}/items/{id}": Route(UPLOADED, _ITEM),
+    "DELETE /v1/conversations/{conversation}/items/{id}": Route(UPLOADED, _ITEM),
+    "PUT /v1/conversations/{conversation}/items/{id}/feedback": Route(
+        UPLOADED, _with(_ITEM, rating=1)
+    ),
     # Vector stores
     "POST /v1/vector_stores with a file": Route(
         UPLOADED, lambda it: {"json": {"name": "mine", "file_ids": [it.file]}}

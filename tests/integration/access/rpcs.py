@@ -373,6 +373,43 @@ RPCS: dict[str, Rpc] = {
         CHANGE, lambda it: {"prompt": {"id": it.saved_prompt, "title": "Tutor"}}
     ),
     "Prompt.DeletePrompt": Rpc(CHANGE, _id("saved_prompt")),
+    # Responses and conversations
+    "Conversation.CreateConversation": Rpc(ALL, lambda _: {}),
+    "Conversation.GetConversation": Rpc(UPLOADED, _id("conversation")),
+    "Conversation.ListConversations": Rpc(LIST_UPLOADED, lambda it: {"text": it.content}),
+    "Conversation.UpdateConversation": Rpc(UPLOADED, _id("conversation")),
+    "Conversation.DeleteConversation": Rpc(UPLOADED, _id("conversation")),
+    "Conversation.CreateItems": Rpc(
+        UPLOADED,
+        lambda it: {
+            "conversation": it.conversation,
+            "items": [{"id": unique(), "document_json": "{}"}],
+        },
+    ),
+    "Conversation.ListItems": Rpc(UPLOADED, _id("conversation", "conversation")),
+    "Conversation.ListItems of a response": Rpc(UPLOADED, _id("response", "response")),
+    "Conversation.DeleteItem": Rpc(
+        UPLOADED, lambda it: {"conversation": it.conversation, "id": it.item}
+    ),
+    "Conversation.UpdateFeedback": Rpc(
+        UPLOADED, lambda it: {"conversation": it.conversation, "id": it.item}
+    ),
+    "Conversation.GetContext": Rpc(UPLOADED, _id("conversation", "conversation")),
+    "Conversation.GetContext of a response": Rpc(UPLOADED, _id("response", "response")),
+    "Conversation.GetContext of an item": Rpc(LIST_UPLOADED, lambda it: {"ids": [it.item]}),
+    "Conversation.PutResponse": Rpc(
+        UPLOADED,
+        lambda it: {
+            "response": {
+                "id": unique(),
+                "document_json": "{}",
+                "status": "completed",
+                "conversation": it.conversation,
+            }
+        },
+    ),
+    "Conversation.GetResponse": Rpc(UPLOADED, _id("response")),
+    "Conversation.DeleteResponse": Rpc(UPLOADED, _id("response")),
     # Runs
     "Orchestrator.RunCompletion": Rpc(TRACED, _run),
     "Orchestrator.RunCompletion with a trace": Rpc(

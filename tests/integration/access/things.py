@@ -75,6 +75,22 @@ class Things:
         return str(self._post("/prompts", json=body)["id"])
 
     @cached_property
+    def response(self) -> str:
+        body = {"model": f"lamb_assistant.{self.assistant}", "input": self.content}
+        return str(self._post("/v1/responses", json=body)["id"])
+
+    @cached_property
+    def conversation(self) -> str:
+        return str(self._post("/v1/conversations", json={"title": self.content})["id"])
+
+    @cached_property
+    def item(self) -> str:
+        """An item of the conversation."""
+        body = {"items": [{"role": "user", "content": self.content}]}
+        items = self._post(f"/v1/conversations/{self.conversation}/items", json=body)
+        return str(items["data"][0]["id"])
+
+    @cached_property
     def file(self) -> str:
         text = f"A heddle holds a thread. {self.content}"
         files = {"file": (f"{self.content}.txt", text)}
@@ -134,6 +150,9 @@ class Things:
             "assistant": lambda: f"/assistants/{self.assistant}",
             "rubric": lambda: f"/rubrics/{self.rubric}",
             "saved_prompt": lambda: f"/prompts/{self.saved_prompt}",
+            "response": lambda: f"/v1/responses/{self.response}",
+            "conversation": lambda: f"/v1/conversations/{self.conversation}",
+            "item": lambda: f"/v1/conversations/{self.conversation}/items/{self.item}",
             "file": lambda: f"/v1/files/{self.file}/content",
             "store": lambda: f"/v1/vector_stores/{self.store}",
             "attached": lambda: f"/v1/vector_stores/{self.store}/files/{self.attached}",

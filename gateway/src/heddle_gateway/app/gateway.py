@@ -32,7 +32,7 @@ from heddle_gateway.http.error_responses import (
 from heddle_gateway.http.operations import Operation
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
-from heddle_gateway.openai.absent import absent_endpoint
+from heddle_gateway.openai.absent import SEEMING_IDENTIFIERS, absent_endpoint
 from heddle_gateway.routing import ChatHandler, PathEndpoint
 from heddle_gateway.state import State
 
@@ -178,8 +178,8 @@ class Gateway:
     async def _http_error(self, request: Request, error: Exception) -> Response:
         """Return the response for a path or a method that does not exist."""
         assert isinstance(error, HTTPException)  # noqa: S101 - registered for these
-        if error.status_code == HTTPStatus.NOT_FOUND:
-            path = request.scope["path"]
+        path = request.scope["path"]
+        if error.status_code == HTTPStatus.NOT_FOUND or path in SEEMING_IDENTIFIERS:
             missing = absent_endpoint(request.method, path) or _nothing_at(path)
             return self._to_starlette(missing, request)
         allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))

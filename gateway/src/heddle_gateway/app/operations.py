@@ -9,6 +9,7 @@ from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2, prompts_pb2, questions_pb2, sharing_pb2, versions_pb2
 from heddle.audit.v1 import audit_pb2
 from heddle.connector.v1 import connector_pb2
+from heddle.conversation.v1 import conversation_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.rubric.v1 import rubric_pb2
 from heddle.tool.v1 import tool_pb2
@@ -32,6 +33,7 @@ from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
 from heddle_gateway.openai import (
+    conversations,
     embeddings,
     files,
     images,
@@ -51,7 +53,7 @@ from heddle_gateway.routing import Call, Routes
 from heddle_gateway.routing.transcoded import operations as transcoded_operations
 
 _MODULES = (
-    *(completions, responses, messages, images, served_images, models),
+    *(completions, responses, conversations, messages, images, served_images, models),
     *(assistants, copies, trials),
     *(people, connectors, tools, tool_runs, files),
     *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
@@ -65,6 +67,7 @@ _CONTRACTS = {
     "assistants": assistant_pb2,
     "audit": audit_pb2,
     "connectors": connector_pb2,
+    "conversations": conversation_pb2,
     "orchestrator": orchestrator_pb2,
     "prompts": prompts_pb2,
     "questions": questions_pb2,

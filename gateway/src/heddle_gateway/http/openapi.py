@@ -34,6 +34,7 @@ same response as one that does not exist.
 """
 _TAGS = {
     "completions": "Completions of assistants, and assistants as OpenAI's models.",
+    "conversations": "Stored conversations of the caller, in OpenAI's form.",
     "assistants": "Assistants for frontends and programs.",
     "prompts": "Instructions that authors save, share and insert into their assistants.",
     "rubrics": "Assessment rubrics, which the tool `rubric` reads for their owners' assistants.",

@@ -5,22 +5,23 @@ from collections.abc import Mapping
 from heddle_gateway.http.error_responses import ErrorResponse
 
 _ANSWERS = "POST /v1/chat/completions and POST /v1/responses answer as assistants"
-_STATELESS = "It stores no responses: POST /v1/responses answers all items sent in input"
+_STORED = "POST /v1/responses answers, and POST /v1/conversations stores conversations"
+SEEMING_IDENTIFIERS = frozenset({"/v1/responses/input_tokens"})
+"""Paths of absent endpoints that look like those of a thing."""
 _INSTEAD: Mapping[str, str] = {
     "assistants": f"Assistants are models there: {_ANSWERS}",
     "audio": "It neither reads nor writes sound",
     "batches": f"One request at a time: {_ANSWERS}",
     "completions": _ANSWERS,
     "containers": "Tools of assistants work in workspaces",
-    "conversations": _STATELESS,
     "evals": _ANSWERS,
     "fine_tuning": "Assistants are given instructions, documents and tools",
     "images": "POST /v1/images/generations generates images",
     "messages": "One message at a time: POST /v1/messages answers as an assistant",
     "moderations": "It classifies no texts",
     "realtime": _ANSWERS,
-    "responses": _STATELESS,
-    "threads": f"Clients send the whole conversation: {_ANSWERS}",
+    "responses": _STORED,
+    "threads": _STORED,
     "uploads": "POST /v1/files takes files",
     "videos": "POST /v1/images/generations generates images",
 }

@@ -17,6 +17,7 @@ from heddle.assistant.v1 import (
 )
 from heddle.audit.v1 import audit_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
+from heddle.conversation.v1 import conversation_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
@@ -46,6 +47,11 @@ from heddle_assistants.audit.servicer import AuditServicer
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.catalog.folder import FolderAssistants
 from heddle_assistants.catalog.folder_checks import FolderChecks
+from heddle_assistants.conversations.answers import Answers
+from heddle_assistants.conversations.expiry import expire as expire_conversations
+from heddle_assistants.conversations.owners import Owners, reseal_owner_keys
+from heddle_assistants.conversations.servicer import ConversationServicer
+from heddle_assistants.conversations.store import Conversations
 from heddle_assistants.database.schema import SCHEMA
 from heddle_assistants.following.applying import Applying
 from heddle_assistants.following.claims import Claims
@@ -147,6 +153,14 @@ class AssistantsSettings(AccountSettings):
         description="Days after which the usage of a day is deleted. The sums of assistants, which "
         "quotas count, stay.",
     )
+    conversation_days: int = Field(
+        default=365,
+        ge=1,
+        le=36_500,
+        description="Days after the last change at which conversations are deleted, unless the "
+        "organisation sets `conversations_days` of `retention`. Responses that belong to no "
+        "conversation are deleted after 30 days at the latest.",
+    )
     prices: Path | None = Field(
         default=None,
         description="A JSON file with what models cost, in US dollars for a million tokens: "
@@ -193,10 +207,17 @@ async def app(
             (partial(audit.expire, settings.audit_days), DAY, "events of the audit log"),
             (partial(expire, database, retention), HOUR, "versions of assistants"),
             (daily_usage.expire, DAY, "daily usage"),
+            (
+                partial(expire_conversations, database, settings.conversation_days),
+                HOUR,
+                "conversations",
+            ),
             (database.clean_up, settings.cleanup_seconds, "rows in files"),
         ):
             failure = f"old {rows_named} not deleted, will be retried"
             await exits.enter_async_context(repeating(work, pause, failure))
+        await reseal_owner_keys(database, keys)
+        owners = Owners(keys)
         rows, writer = Rows(database), Writer(audit)
         reader = Reader(rows, Migrations(audit, enabled=settings.migrate_on_read))
         folder = FolderAssistants(settings.assistants_dir, checks)
@@ -273,7 +294,14 @@ async def app(
             ),
             bind(
                 person_pb2_grpc.add_PersonServiceServicer_to_server,
-                PersonServicer(DatabaseData(database, audit)),
+                PersonServicer(DatabaseData(database, audit, owners)),
+            ),
+            bind(
+                conversation_pb2_grpc.add_ConversationServiceServicer_to_server,
+                ConversationServicer(
+                    Conversations(database, owners, settings.conversation_days),
+                    Answers(database, owners),
+                ),
             ),
             accounts,
         ]

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import grpc
@@ -33,6 +33,7 @@ from heddle_orchestrator.assistants import (
     limited_to,
     owned_by_caller,
 )
+from heddle_orchestrator.context_budget import ContextBudgets, Model, is_too_long, warning
 from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions import Functions, Generate
 from heddle_orchestrator.metering.counting import Counting, charged_assistant
@@ -73,6 +74,7 @@ class Completions:
     confirmations: Confirmations
     prices: PriceClient
     default_slots: DefaultSlots
+    budgets: ContextBudgets = field(default_factory=ContextBudgets)
 
     async def stream(
         self,
@@ -138,7 +140,8 @@ class Completions:
         whole = pb.RunWholeCompletionResponse()
         try:
             plan_ = await self._plan(request, context)
-            if plan_.bound or plan_.loops or plan_.traced or plan_.may_quote:
+            is_long_run = plan_.bound or plan_.loops or plan_.traced or plan_.may_quote
+            if is_long_run or request.truncate:
                 stream = self.stream(request, context, plan_=plan_, watched=False)
                 async with aclosing(stream) as responses:
                     async for response in responses:
@@ -212,6 +215,40 @@ class Completions:
         return tracing
 
     async def _generate(
+        self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
+    ) -> AsyncGenerator[pb.RunCompletionResponse]:
+        """Yield the events of one request to the model, without its oldest turns if need be."""
+        model, left_out = _model(plan_), self._fit(plan_, request)
+        while True:
+            begun = False
+            try:
+                answer = self._generate_once(plan_, context, request, watched=watched)
+                async with aclosing(answer) as responses:
+                    async for response in responses:
+                        if left_out and not begun:
+                            response.events.insert(0, warning(left_out))
+                        begun = True
+                        yield response
+            except (HeddleError, grpc.aio.AioRpcError) as error:
+                if begun or not (count := self._shorten(plan_, request, model, error)):
+                    raise
+                left_out += count
+            else:
+                return
+
+    def _fit(self, plan_: Plan, request: GenerateRequest) -> int:
+        """Leave out what the model is known not to read; return the number of messages."""
+        return self.budgets.fit(_model(plan_), request) if plan_.request.truncate else 0
+
+    def _shorten(
+        self, plan_: Plan, request: GenerateRequest, model: Model, error: Exception
+    ) -> int:
+        """Leave out the oldest turns of a prompt that the model refused as too long."""
+        known = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
+        too_long = isinstance(known, HeddleError) and is_too_long(known)
+        return self.budgets.refuse(model, request) if plan_.request.truncate and too_long else 0
+
+    async def _generate_once(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Yield the events of one request to the model, and count its tokens."""
@@ -310,6 +347,11 @@ class Completions:
         async with aclosing(answer) as responses:
             async for response in responses:
                 yield response.events[:]
+
+
+def _model(plan_: Plan) -> Model:
+    prepared = plan_.prepared
+    return prepared.assistant.organization, prepared.connector, prepared.model
 
 
 def _describe(prepared: PreparedAssistant) -> None:

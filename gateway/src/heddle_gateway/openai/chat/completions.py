@@ -176,11 +176,12 @@ async def _complete(
     body = await read_body(request, settings)
     chat_request = await read(state, body) if read else parse_request(body, assistant)
     log_fields.current().assistant = chat_request.run.assistant_reference
-    if _TRACE in request.headers:
-        _read_trace_header(request, chat_request)
+    _read_trace_header(request, chat_request)
     if chat_request.has_parts:
         await inline_files(state, chat_request.run, chat_request.places)
     answer = Answer(request.request_id, view, partial(served_images.link, state, request))
+    if chat_request.background:
+        return await chat_request.detach(state, request, answer)
     encoder: EventEncoder | None = None
     try:
         with state.running.watch(request) as watcher:
@@ -199,7 +200,9 @@ async def _complete(
             )
             encoder = chat_request.encoder(answer)
             async with streaming(cast("Run", call)) as events:
-                return await _stream(state, request, encoder, events, watcher, chat_request.notes)
+                end = partial(chat_request.end, state, encoder)
+                notes = chat_request.notes
+                return await _stream(state, request, encoder, events, watcher, notes, end)
     except GatewayStoppingError as error:
         if request.status == 0 or encoder is None:
             raise
@@ -219,6 +222,7 @@ async def _stream(
     run: "Run",
     watcher: DisconnectWatcher,
     notes: list[RunEvent],
+    end: Callable[[], Awaitable[bytes]],
 ) -> ErrorResponse | None:
     out = EventStream(request, state.settings.keep_alive_seconds)
     try:
@@ -228,6 +232,7 @@ async def _stream(
                 notes = []
                 if encoder.finished:
                     watcher.release()  # the server reports a complete response as a disconnect
+                    frames += await end()
                 if frames:
                     await out.write(frames, last=encoder.finished)
             if encoder.finished:
@@ -254,6 +259,7 @@ async def _whole(
     collector.add(chat_request.notes)
     try:
         await run_whole(state, chat_request.whole, collector)
+        await chat_request.end(state, collector)
     except (HeddleError, grpc.aio.AioRpcError) as error:
         return run_error(error, tools_ran=collector.tools_ran)
     return RawResponse(200, body(), (*JSON, *collector.report.header()))
@@ -299,6 +305,8 @@ def _final(error: ErrorResponse, request: RawRequest) -> ErrorResponse:
 
 
 def _read_trace_header(request: RawRequest, chat_request: ChatRequest) -> None:
+    if _TRACE not in request.headers:
+        return
     value = request.header(TRACE_HEADER)
     if value not in _FLAGS:
         raise invalid(TRACE_HEADER, f"must be one of {', '.join(_FLAGS)}", "The header")

@@ -17,6 +17,7 @@ from heddle_runtime.contract.conversations import RAG_TASK
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
+from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
 from heddle_gateway.openai.chat.legacy_functions import fill_choice, legacy_functions
@@ -25,6 +26,7 @@ from heddle_gateway.openai.chat.options import fill_options, functions
 from heddle_gateway.openai.chat.run_report import RunReport
 from heddle_gateway.openai.chat.schema import ChatBody, ConversationBody
 from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
+from heddle_gateway.state import State
 
 MAX_PARTS_IN_ALL = 10_000
 _PREFIX = "lamb_assistant."
@@ -74,6 +76,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
     warnings: Sequence[str] = ()
     """Sentences about the request, for users."""
+    background: bool = False
+    """Whether the run continues without the client."""
     places: Sequence[str] = ()
     """Where the content of each message is in a body of another form than a chat completion's."""
 
@@ -96,6 +100,14 @@ class ChatRequest(msgspec.Struct, frozen=True):
         )
         created = int(time.time())
         return completion, lambda: completion.body(_identifier(), created, self.model, answer.view)
+
+    async def detach(self, state: State, request: RawRequest, answer: Answer) -> RawResponse | None:
+        """Begin a run in the background; return its response, None if its events were sent."""
+        raise NotImplementedError
+
+    async def end(self, state: State, encoder: object) -> bytes:
+        """Return the frames that end a stream, after the response is stored if it is."""
+        return b""
 
     @property
     def run(self) -> RunCompletionRequest:

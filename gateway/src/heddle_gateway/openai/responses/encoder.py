@@ -62,7 +62,7 @@ class ResponseEncoder(ItemEncoder):
 
     def body(self) -> bytes:
         """Return the response as JSON."""
-        return _encode(self._response)
+        return _encode(self.response)
 
     def failure(self, error: ErrorResponse) -> bytes:
         """Return the frames that end a stream which failed."""
@@ -71,8 +71,9 @@ class ResponseEncoder(ItemEncoder):
                 item["status"] = "incomplete"
         # OpenAI's clients know these codes only.
         code = "rate_limit_exceeded" if error.status == _TOO_MANY else "server_error"
-        self._response["error"] = {"code": code, "message": error.message}
-        return self._opened(self._end_progress() + self._final("failed"))
+        self.response["error"] = {"code": code, "message": error.message}
+        self.response |= {"status": "failed", "output": self._items}
+        return self._opened(self._end_progress() + self._final())
 
     def _tool_began(self, started: ToolStarted) -> bytes:
         if self._view == "none":
@@ -176,15 +177,20 @@ class ResponseEncoder(ItemEncoder):
         events = [each for each in self._events if not is_quiet or each["type"] == "trace"]
         report = self._report.event(problems_only=is_quiet)
         if report or events:
-            self._response["heddle"] = [*events, report] if report else events
+            self.response["heddle"] = [*events, report] if report else events
         if tier := run_events.provider_metadata(done.provider_metadata_json).get("service_tier"):
-            self._response["service_tier"] = tier
-        self._response |= {
+            self.response["service_tier"] = tier
+        self.response |= {
             "completed_at": int(time.time()) if reason is None else None,
             "incomplete_details": {"reason": reason} if reason else None,
             "usage": _usage(done.usage),
         }
-        return frames + self._final(status)
+        self.response |= {"status": status, "output": self._items}
+        return frames
+
+    def end(self) -> bytes:
+        """Return the last frame of a response that is complete."""
+        return self._final()
 
     def _end_held(self, done: Done) -> bytes:
         """Return the ends of reasoning, the last one with what the provider needs back."""
@@ -199,13 +205,11 @@ class ResponseEncoder(ItemEncoder):
             self._held[-1][1].update(status="completed", encrypted_content=sealed)
         return frames + b"".join(self._item_done(index, item) for index, item in self._held)
 
-    def _final(self, status: str) -> bytes:
-        self._response |= {"status": status, "output": self._items}
+    def _final(self) -> bytes:
         if not self._streamed:
             return b""
-        return self._frame(
-            f"response.{status}", b',"response":' + one_line(_encode(self._response))
-        )
+        kind = f"response.{self.response['status']}"
+        return self._frame(kind, b',"response":' + one_line(_encode(self.response)))
 
 
 def _usage(counts: Usage) -> dict[str, Any]:

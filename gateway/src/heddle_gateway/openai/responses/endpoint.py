@@ -1,13 +1,38 @@
 """The routes of `/v1/responses`."""
 
+from typing import Annotated, Literal
+
+import msgspec
+from heddle.conversation.v1 import conversation_pb2 as pb
+from pydantic import Field
+from starlette.responses import Response as RawJson
+
+from heddle_gateway.http.models import Deleted, Model, identifier
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat.completions import OPTIONS, respond
-from heddle_gateway.openai.responses.request import read
-from heddle_gateway.openai.responses.schema import Response, ResponsesBody
-from heddle_gateway.routing import Routes
+from heddle_gateway.openai.conversation_items import ItemPage, ItemQuery, item_page, page_request
+from heddle_gateway.openai.responses.background import RUNNING, follow, replay
+from heddle_gateway.openai.responses.compaction import compact
+from heddle_gateway.openai.responses.refusals import refused
+from heddle_gateway.openai.responses.request import RUNS, read
+from heddle_gateway.openai.responses.schema import (
+    CompactBody,
+    Compaction,
+    Response,
+    ResponsesBody,
+)
+from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call
 from heddle_gateway.state import State
 
+ResponseId = Annotated[str, identifier("The response's identifier.", "resp_1")]
 routes = Routes("completions")
+
+
+class DeletedResponse(Deleted):
+    """The response is deleted."""
+
+    object: Literal["response"] = "response"
 
 
 @routes.post(
@@ -22,10 +47,11 @@ async def create(state: State, request: RawRequest) -> None:
     the response is a stream of server-sent events that ends with `response.completed`,
     `response.incomplete` or `response.failed`.
 
-    Nothing is stored: clients send all items of the conversation in `input`. With
-    `reasoning.encrypted_content` in `include`, an item `reasoning` has what the model's provider
-    needs back with the calls of functions; only the same caller can use it, with the same
-    assistant.
+    The response is stored for the caller unless `store` is `false`, before `response.completed` is
+    sent. A later request continues it with `previous_response_id`, with a `conversation`, or with
+    items `item_reference`. With `reasoning.encrypted_content` in `include`, an item `reasoning` has
+    what the model's provider needs back with the calls of functions; only the same caller can use
+    it, with the same assistant.
 
     The assistant's own tools are items `file_search_call`, `web_search_call` and `mcp_call`, unless
     `X-Heddle-Events` is `none`. Their sources are annotations of the message: `url_citation` with a
@@ -33,3 +59,95 @@ async def create(state: State, request: RawRequest) -> None:
     `event` or `heddle`.
     """
     await respond(state, request, "", read=read)
+
+
+@routes.post("/v1/responses/compact", errors=(400, 404, 501, 502, 503))
+async def compact_conversation(api: Call, body: CompactBody) -> Compaction:
+    """Summarise a conversation as one item `compaction`, for the input of a later request.
+
+    The small model of the organisation writes the summary. Only the same caller can use the item,
+    with the same assistant.
+    """
+    members = msgspec.json.decode(api.json.text())
+    return Compaction.model_validate(await compact(api.state, body, members, api.json))
+
+
+class ResponseQuery(Model):
+    """The query of a stored response."""
+
+    stream: bool = Field(
+        default=False,
+        description="Stream the events of a response that runs or ran in the background.",
+    )
+    starting_after: int = Field(
+        default=-1, ge=-1, description="Only events after this `sequence_number`."
+    )
+    include: str = Field(default="", description="Ignored: items are complete.")
+
+
+@routes.get(
+    "/v1/responses/{id}",
+    returns=Response,
+    content=("application/json", "text/event-stream"),
+    errors=(400, 404),
+)
+async def get(api: Call, id_: ResponseId, query: ResponseQuery) -> RawJson | None:
+    """Get a stored response of the caller."""
+    stored = await _stored(api, id_, with_events=query.stream)
+    if not query.stream:
+        return _json(stored)
+    after = query.starting_after
+    if stored.response.status in RUNNING and (run := RUNS.get(id_)) is not None:
+        await follow(api.state, api.raw, run, after)
+        return None
+    events = await replay(api.state, api.raw, stored)
+    if not events:
+        message = "Only a response that ran in the background can be streamed again."
+        raise refused("stream", message, "invalid_request")
+    frames = [each + b"\n\n" for each in events.split(b"\n\n") if each]
+    return RawJson(b"".join(frames[after + 1 :]), media_type="text/event-stream")
+
+
+@routes.delete("/v1/responses/{id}", errors=(404,))
+async def delete(api: Call, id_: ResponseId) -> DeletedResponse:
+    """Delete a stored response. Its items stay if they belong to a conversation."""
+    await call(api.services.conversations.DeleteResponse, pb.DeleteResponseRequest(id=id_))
+    return DeletedResponse(id=id_)
+
+
+@routes.get("/v1/responses/{id}/input_items", errors=(400, 404))
+async def input_items(api: Call, id_: ResponseId, query: ItemQuery) -> ItemPage:
+    """List the items of a response's input."""
+    request = page_request(query, response=id_)
+    return item_page(await call(api.services.conversations.ListItems, request))
+
+
+@routes.post("/v1/responses/{id}/cancel", returns=Response, errors=(400, 404))
+async def cancel(api: Call, id_: ResponseId) -> RawJson:
+    """Cancel a response that runs in the background."""
+    stored = await _stored(api, id_)
+    if not msgspec.json.decode(stored.response.document_json)["background"]:
+        message = "Only responses that run in the background can be cancelled."
+        raise refused("id", message, "invalid_request")
+    if stored.response.status in RUNNING:
+        await RUNS.cancel(id_)
+        stored.response.status = "cancelled"  # in another process it ends without being stored
+        request = pb.PutResponseRequest(response=stored.response)
+        await call(api.services.conversations.PutResponse, request)
+        stored = await _stored(api, id_)
+    return _json(stored)
+
+
+async def _stored(api: Call, id_: str, *, with_events: bool = False) -> pb.GetResponseResponse:
+    request = pb.GetResponseRequest(id=id_, with_events=with_events)
+    return await call(api.services.conversations.GetResponse, request)
+
+
+def _json(stored: pb.GetResponseResponse) -> RawJson:
+    """Return a stored response as clients read it."""
+    document = msgspec.json.decode(stored.response.document_json)
+    output = [msgspec.Raw(each.document_json.encode()) for each in stored.output]
+    if stored.response.status == "failed" and document["status"] != "failed":
+        document["error"] = {"code": "server_error", "message": "The response was interrupted."}
+    members = {**document, "status": stored.response.status, "output": output}
+    return RawJson(msgspec.json.encode(members), media_type="application/json")

@@ -62,7 +62,7 @@ class ItemEncoder(EventEncoder):
         self._held: list[tuple[int, dict[str, Any]]] = []
         """Reasoning whose encrypted content is not known before the end."""
         self._events: list[dict[str, Any]] = []
-        self._response: dict[str, Any] = {
+        self.response: dict[str, Any] = {
             "id": new_id("resp"),
             "object": "response",
             "created_at": int(time.time()),
@@ -75,7 +75,7 @@ class ItemEncoder(EventEncoder):
             "usage": None,
         }
         self._number = 0
-        self._snapshot = one_line(_encode(self._response)) if streamed else b""
+        self._snapshot = one_line(_encode(self.response)) if streamed else b""
         created = self._frame("response.created", b',"response":' + self._snapshot)
         self._opening = created + self._note(b"")
 

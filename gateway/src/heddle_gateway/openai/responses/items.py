@@ -1,15 +1,21 @@
 """Translates the items of a Responses request into messages of the contract."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from heddle.chat.v1 import chat_pb2 as pb
 
 from heddle_gateway.http.json_text import Place
+from heddle_gateway.http.models import validate
 from heddle_gateway.openai.chat.content_parts import file_media, image_media
 from heddle_gateway.openai.responses import schema
-from heddle_gateway.openai.responses.refusals import refused, unknown_item, unsupported_item
+from heddle_gateway.openai.responses.refusals import (
+    refused,
+    unknown_item,
+    unreadable,
+    unsupported_item,
+)
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
@@ -24,6 +30,7 @@ _ROLES = {
     "assistant": pb.ROLE_ASSISTANT,
     "developer": pb.ROLE_DEVELOPER,
 }
+SUMMARY = "Summary of the conversation so far:\n"
 # What these found is in the text of the response. Clients repeat them.
 _SKIPPED = frozenset(
     {
@@ -40,9 +47,16 @@ class Conversation:
     one message.
     """
 
-    def __init__(self, messages: "Messages", unseal: Unseal) -> None:
+    def __init__(
+        self, messages: "Messages", unseal: Unseal, references: Mapping[str, bytes]
+    ) -> None:
+        """Add to `messages`; `references` has the items that others refer to."""
+        self._references = references
         self.places: list[str] = []
         """The place of the content of each message."""
+        self.orphan: tuple[str, str] | None = None
+        """The place and the call of the first output without a call."""
+        self._calls: set[str] = set()
         self._messages = messages
         self._unseal = unseal
         self._turn: pb.Message | None = None
@@ -51,6 +65,12 @@ class Conversation:
     def add_text(self, role: "pb.Role.ValueType", text: str, place: str) -> None:
         """Add a message that is one text."""
         self._added(role, place).parts.add(text=text)
+
+    def add_stored(self, document: bytes) -> None:
+        """Add an item that Heddle stored, by its JSON text."""
+        members = msgspec.json.decode(document)
+        item = validate(cast("type[schema.Item]", schema.TaggedItem), members)
+        self.add(item, members, Place(document))
 
     def add(self, item: schema.Item, members: dict[str, Any], place: Place) -> None:
         """Add an item.
@@ -68,14 +88,20 @@ class Conversation:
             case schema.CallItem():
                 self._add_call(item, place)
             case schema.CallOutputItem():
-                at = place / "output"
-                message = self._added(pb.ROLE_TOOL, str(at))
-                message.tool_call_id = item.call_id
-                self._fill(message, item.output, at)
-            case schema.ReasoningItem():
-                self._add_reasoning(item)
+                self._add_output(item, place)
+            case schema.SealedItem():
+                self._add_sealed(item, place)
             case schema.OtherItem():
-                _skip(item.type, members, place)
+                self._add_other(item, members, place)
+
+    def _add_other(self, item: schema.OtherItem, members: dict[str, Any], place: Place) -> None:
+        if item.type == "item_reference":
+            identifier = str(members.get("id"))
+            if (document := self._references.get(identifier)) is None:
+                raise unknown_item(str(place / "id"), identifier)
+            self.add_stored(document)
+        elif item.type not in _SKIPPED:
+            raise unsupported_item(str(place / "type"), item.type)
 
     def _added(self, role: "pb.Role.ValueType", place: str) -> pb.Message:
         self._turn, self._extra = None, ""
@@ -92,6 +118,7 @@ class Conversation:
         return turn
 
     def _add_call(self, item: schema.CallItem, place: Place) -> None:
+        self._calls.add(item.call_id)
         call = self._assistant(place).tool_calls.add(id=item.call_id, name=item.name)
         call.arguments_json = item.arguments
         if item.type == "custom_tool_call":
@@ -99,7 +126,24 @@ class Conversation:
         if item.extra_content is not None:
             call.extra_json = place.members(["extra_content"])
 
-    def _add_reasoning(self, item: schema.ReasoningItem) -> None:
+    def _add_output(self, item: schema.CallOutputItem, place: Place) -> None:
+        if item.call_id not in self._calls and self.orphan is None:
+            self.orphan = str(place / "call_id"), item.call_id
+        at = place / "output"
+        message = self._added(pb.ROLE_TOOL, str(at))
+        message.tool_call_id = item.call_id
+        self._fill(message, item.output, at)
+
+    def _add_sealed(self, item: schema.SealedItem, place: Place) -> None:
+        if item.type == "reasoning":
+            self._add_reasoning(item)
+            return
+        at = str(place / "encrypted_content")
+        if not (text := self._unseal(item.encrypted_content or "")):
+            raise unreadable(at)
+        self.add_text(pb.ROLE_DEVELOPER, f"{SUMMARY}{text}", at)
+
+    def _add_reasoning(self, item: schema.SealedItem) -> None:
         extra = self._unseal(item.encrypted_content) if item.encrypted_content else ""
         if extra and self._turn is not None and self._turn.tool_calls:
             self._turn.extra_json = extra  # it can follow the calls that it belongs to
@@ -111,13 +155,6 @@ class Conversation:
             message.parts.add(text=content)
             return
         message.parts.extend(_part(each, place / i) for i, each in enumerate(content))
-
-
-def _skip(kind: str, members: dict[str, Any], place: Place) -> None:
-    if kind == "item_reference":
-        raise unknown_item(str(place / "id"), str(members.get("id")))
-    if kind not in _SKIPPED:
-        raise unsupported_item(str(place / "type"), kind)
 
 
 def _part(part: schema.Part, place: Place) -> pb.ContentPart:

@@ -1,14 +1,12 @@
 """What `/v1/responses` refuses, with OpenAI's codes."""
 
 from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
-from heddle_gateway.openai.responses.schema import ResponsesBody
 
 _WORKING_TOOLS = (
     "Declare functions and custom tools of your own. The assistant's tools run without being "
     "declared."
 )
-_ALL_ITEMS = "Send all items of the conversation in input instead."
-_UNSUPPORTED = ("prompt", "moderation", "context_management")
+_UNSUPPORTED = ("prompt", "moderation")
 
 
 def refused(param: str, message: str, code: str, status: int = 400) -> RejectedRequestError:
@@ -32,25 +30,37 @@ def unsupported_item(param: str, kind: str) -> RejectedRequestError:
 
 def unknown_item(param: str, identifier: str) -> RejectedRequestError:
     """Return the error for a reference to an item that is not stored."""
-    message = f"No item {identifier[:100]!r} is stored. Heddle stores no responses. {_ALL_ITEMS}"
+    message = (
+        f"Item with id {identifier[:100]!r} not found. Items of responses with store set to false "
+        "are not stored: send the item itself."
+    )
     return refused(param, message, "item_not_found")
 
 
-def check_members(body: ResponsesBody, members: dict[str, object]) -> None:
-    """Refuse what needs stored responses, and what Heddle does not offer.
+def missing_call(param: str, call_id: str) -> RejectedRequestError:
+    """Return the error for the output of a call that is not part of the conversation."""
+    message = f"No tool call found for function call output with call_id {call_id[:100]}."
+    return refused(param, message, "tool_call_not_found")
+
+
+def unreadable(param: str) -> RejectedRequestError:
+    """Return the error for a compacted conversation that another caller or assistant made."""
+    message = f"{param} cannot be read. Send it as the same user, to the same assistant."
+    return refused(param, message, "invalid_encrypted_content")
+
+
+def not_stored() -> RejectedRequestError:
+    """Return the error for a response in the background that would not be stored."""
+    message = "Responses that run in the background must be stored: leave out store."
+    return refused("background", message, "invalid_request")
+
+
+def check_members(members: dict[str, object]) -> None:
+    """Refuse what Heddle does not offer.
 
     Raises:
         RejectedRequestError: A member cannot be served.
     """
-    if (previous := body.previous_response_id) is not None:
-        message = f"No response {previous[:100]!r} is stored. Heddle stores none. {_ALL_ITEMS}"
-        raise refused("previous_response_id", message, "previous_response_not_found")
-    if body.conversation is not None:
-        message = f"Heddle stores no conversations. {_ALL_ITEMS}"
-        raise refused("conversation", message, "conversation_not_found", 404)
-    if body.background:
-        message = "Heddle does not run responses in the background. Leave out background."
-        raise refused("background", message, "unsupported_parameter")
     for name in _UNSUPPORTED:
         if members.get(name) is not None:
             message = f"Heddle does not support {name}. Leave it out."

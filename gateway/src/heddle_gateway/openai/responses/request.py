@@ -1,25 +1,41 @@
 """Translates the body of `/v1/responses` into a request to the orchestrator."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 from heddle.chat.v1 import chat_pb2 as pb
+from heddle.conversation.v1 import conversation_pb2 as pb_items
 from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
 
 from heddle_gateway.auth.sealed_texts import BoundTexts, SealedTexts
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
+from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
 from heddle_gateway.openai.chat.options import declare
 from heddle_gateway.openai.chat.request import ChatRequest, Collector, count_parts, is_task
 from heddle_gateway.openai.chat.schema import Function
 from heddle_gateway.openai.responses import schema
+from heddle_gateway.openai.responses.background import BackgroundRuns, follow
 from heddle_gateway.openai.responses.encoder import ResponseEncoder
 from heddle_gateway.openai.responses.item_encoder import ResponseForm
 from heddle_gateway.openai.responses.items import Conversation
-from heddle_gateway.openai.responses.refusals import check_members, unsupported_tool
+from heddle_gateway.openai.responses.refusals import (
+    check_members,
+    missing_call,
+    not_stored,
+    unsupported_tool,
+)
 from heddle_gateway.openai.responses.schema import ResponsesBody
+from heddle_gateway.openai.responses.turns import (
+    Turn,
+    input_items,
+    put_request,
+    read_turn,
+    store,
+)
 from heddle_gateway.state import State
 
 _SEALED = "reasoning.encrypted_content"
@@ -34,14 +50,8 @@ _ECHOED: Mapping[str, Any] = {
     "parallel_tool_calls": True,
     "tool_choice": "auto",
     "top_logprobs": 0,
-    "truncation": "disabled",
 }
-_FIXED: Mapping[str, Any] = {
-    "background": False,
-    "previous_response_id": None,
-    "service_tier": "default",
-    "store": False,
-}
+_FIXED: Mapping[str, Any] = {"service_tier": "default"}
 _INPUT_SCHEMA = (
     '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],'
     '"additionalProperties":false}'
@@ -55,10 +65,17 @@ _PASSED_ON = (
 )
 
 
+RUNS = BackgroundRuns()
+"""The responses that run in the background."""
+
+
 class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
     """A parsed request."""
 
     form: ResponseForm
+    turn: Turn
+    items: Sequence[pb_items.Item] = ()
+    """The items of the input, if they are stored."""
 
     def encoder(self, answer: Answer) -> EventEncoder:
         """Return the encoder of a streamed response."""
@@ -70,55 +87,89 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
         encoder = ResponseEncoder(self.form, answer, trace=trace, streamed=False)
         return encoder, encoder.body
 
+    async def detach(self, state: State, request: RawRequest, answer: Answer) -> RawResponse | None:
+        """Begin a run in the background; return its response, None if its events were sent."""
+        encoder = ResponseEncoder(self.form, answer, trace=self.run.include_trace)
+        put = partial(put_request, encoder.response, self.turn, self.items, self.model)
+        body = encoder.body()
+        run = await RUNS.start(state, self.run, encoder, put)
+        if not self.stream:
+            return RawResponse(200, body)
+        await follow(state, request, run)
+        return None
+
+    async def end(self, state: State, encoder: object) -> bytes:
+        """Store the response, and return the frame that ends it."""
+        assert isinstance(encoder, ResponseEncoder)  # noqa: S101 - made here
+        response = encoder.response
+        if self.items:
+            request = put_request(response, self.turn, self.items, self.model)
+            response["store"] = await store(state, request)
+        return encoder.end()
+
 
 async def read(state: State, body: bytes) -> ChatRequest:
     """Translate the body of `POST /v1/responses`.
 
     Raises:
         InvalidRequestError: The body is invalid.
-        RejectedRequestError: It asks for what Heddle does not offer.
+        RejectedRequestError: It asks for what Heddle does not offer, or what is not stored.
     """
-    return parse_request(body, state.reasoning)
-
-
-def parse_request(body: bytes, sealed: SealedTexts) -> ResponsesRequest:
-    """Translate the body of `POST /v1/responses`, with the reasoning that clients store."""
     members, place = parse(body)
-    parts = count_parts(members.get("input"), place / "input")
+    parsed = checked(members, place)
+    turn = await read_turn(state, parsed, members)
+    return translated(parsed, members, place, state.reasoning, turn)
+
+
+def checked(members: dict[str, Any], place: Place) -> ResponsesBody:
+    """Return the members of a body as a model. Raises as `read`."""
+    count_parts(members.get("input"), place / "input")
     parsed = validate(ResponsesBody, members)
-    check_members(parsed, members)
+    check_members(members)
+    return parsed
+
+
+def translated(
+    parsed: ResponsesBody,
+    members: dict[str, Any],
+    place: Place,
+    sealed: SealedTexts,
+    turn: Turn,
+) -> ResponsesRequest:
+    """Translate a body, with the reasoning that clients store. Raises as `read`."""
     reasoning = BoundTexts(sealed, parsed.model)
     whole = RunWholeCompletionRequest()
     run = whole.run
     run.assistant_reference = parsed.model
-    conversation = Conversation(run.messages, reasoning.open)
+    run.truncate = truncation(parsed) == "auto"
+    conversation = Conversation(run.messages, reasoning.open, turn.references)
     if parsed.instructions:
         conversation.add_text(pb.ROLE_DEVELOPER, parsed.instructions, "instructions")
-    if isinstance(parsed.input, str):
-        conversation.add_text(pb.ROLE_USER, parsed.input, "input")
-    else:
-        for index, item in enumerate(parsed.input):
-            conversation.add(item, members["input"][index], place / "input" / index)
+    add_turn(conversation, parsed, members, place, turn)
     functions = _functions(parsed, place / "tools")
     run.functions.extend(functions)
     _fill_options(run.options, parsed, place)
     include = frozenset(parsed.include or ())
     form = ResponseForm(
-        echo=_echo(parsed, members),
+        echo=_echo(parsed, members) | turn.echo(),
         include=include,
         custom_tools=frozenset(
             each.name for each in parsed.tools or () if isinstance(each, schema.CustomTool)
         ),
         seal=reasoning.seal if _SEALED in include else None,
     )
+    if parsed.background and not turn.stores:
+        raise not_stored()
     stream = bool(parsed.stream)
+    task = is_task(_as_chat(parsed, members), stream=stream)
     return ResponsesRequest(
         whole,
         parsed.model,
         stream,
         usage=True,
-        task=is_task(_as_chat(parsed, members), stream=stream),
-        has_parts=parts > 0,
+        task=task,
+        has_parts=bool(turn.items) or not isinstance(parsed.input, str),
+        background=bool(parsed.background),
         warnings=tuple(
             f"Heddle does not offer the tool {each.type}; it was left out"
             for each in parsed.tools or ()
@@ -126,7 +177,35 @@ def parse_request(body: bytes, sealed: SealedTexts) -> ResponsesRequest:
         ),
         places=tuple(conversation.places),
         form=form,
+        turn=turn,
+        items=input_items(members, turn) if turn.stores and not task else (),
     )
+
+
+def add_turn(
+    conversation: Conversation,
+    body: schema.ConversationBody,
+    members: dict[str, Any],
+    place: Place,
+    turn: Turn,
+) -> None:
+    """Add the items before a turn, and its input. Raises as `read`."""
+    for document in turn.items:
+        conversation.add_stored(document)
+    conversation.orphan = None  # what is stored may begin in the middle
+    if isinstance(body.input, str):
+        conversation.add_text(pb.ROLE_USER, body.input, "input")
+        return
+    for index, item in enumerate(body.input):
+        conversation.add(item, members["input"][index], place / "input" / index)
+    if conversation.orphan is not None:
+        raise missing_call(*conversation.orphan)
+
+
+def truncation(body: ResponsesBody) -> str:
+    """Return whether old turns are left out: by default of conversations that Heddle stores."""
+    reasons = (body.previous_response_id, body.conversation, body.context_management)
+    return body.truncation or ("auto" if any(reasons) else "disabled")
 
 
 def _as_chat(body: ResponsesBody, members: dict[str, Any]) -> dict[str, Any]:
@@ -223,8 +302,10 @@ def _echo(body: ResponsesBody, members: dict[str, Any]) -> dict[str, Any]:
         **_FIXED,
         **_ECHOED,
         **repeated,
+        "background": bool(body.background),
         "model": body.model,
         "reasoning": reasoning.model_dump() if reasoning else None,
+        "truncation": truncation(body),
         "text": {"format": _format(form), "verbosity": text.verbosity or "medium"},
         "tools": [_tool(each) for each in body.tools or ()],
     }

@@ -105,10 +105,10 @@ class CallOutputItem(Model):
     output: Content
 
 
-class ReasoningItem(Model):
-    """The reasoning of an earlier response."""
+class SealedItem(Model):
+    """The reasoning of an earlier response, or a compacted conversation."""
 
-    type: Literal["reasoning"]
+    type: Literal["reasoning", "compaction"]
     encrypted_content: str | None = None
 
 
@@ -122,10 +122,10 @@ Item = (
     Annotated[MessageItem, Tag("MessageItem")]
     | Annotated[CallItem, Tag("CallItem")]
     | Annotated[CallOutputItem, Tag("CallOutputItem")]
-    | Annotated[ReasoningItem, Tag("ReasoningItem")]
+    | Annotated[SealedItem, Tag("SealedItem")]
     | Annotated[OtherItem, Tag("OtherItem")]
 )
-_TaggedItem = Annotated[
+TaggedItem = Annotated[
     Item,
     by_type(
         {
@@ -134,7 +134,8 @@ _TaggedItem = Annotated[
             "custom_tool_call": "CallItem",
             "function_call_output": "CallOutputItem",
             "custom_tool_call_output": "CallOutputItem",
-            "reasoning": "ReasoningItem",
+            "reasoning": "SealedItem",
+            "compaction": "SealedItem",
         },
         default="message",
         other="OtherItem",
@@ -211,21 +212,67 @@ class ReasoningOptions(Model):
     summary: str | None = None
 
 
-class ResponsesBody(Model):
+class ConversationReference(Model):
+    """A conversation of the caller."""
+
+    id: Name
+    after: str = Field(
+        default="",
+        description="An extension of OpenAI's form: the item that the turn follows instead of the "
+        "last one, which begins a branch.",
+    )
+
+
+class ConversationBody(Model):
     """A conversation with an assistant."""
 
     model: AssistantName
-    input: Name | Annotated[list[_TaggedItem], Field(min_length=1, max_length=MAX_MESSAGES)]
+    input: Name | Annotated[list[TaggedItem], Field(min_length=1, max_length=MAX_MESSAGES)]
+    previous_response_id: Name | None = Field(
+        default=None, description="The stored response that this one follows."
+    )
+    conversation: Name | ConversationReference | None = Field(
+        default=None, description="The conversation to which the input and the response are added."
+    )
+
+
+class CompactBody(ConversationBody):
+    """A conversation to summarise."""
+
+    input: Name | Annotated[list[TaggedItem], Field(max_length=MAX_MESSAGES)] = Field(
+        default_factory=list
+    )
+    instructions: str | None = Field(default=None, description="Ignored.")
+    prompt_cache_key: str | None = Field(default=None, description="Ignored.")
+
+
+class Compaction(Model):
+    """A conversation as one item `compaction`, which the same caller can send as input."""
+
+    id: str = Field(pattern="^resp_")
+    object: Literal["response.compaction"]
+    created_at: int
+    output: list[dict[str, Any]]
+    usage: dict[str, Any] | None
+
+
+class ResponsesBody(ConversationBody):
+    """A turn of a conversation with an assistant."""
+
     instructions: str | None = Field(
         default=None, description="Follows the assistant's own prompt, which stays."
     )
     stream: bool | None = None
     store: bool | None = Field(
-        default=None, description="Accepted. Nothing is stored, and the response says `false`."
+        default=None,
+        description="Whether the response is stored, by default `true`. The response says `false` "
+        "if it is not, for example because the organisation stores nothing.",
     )
-    previous_response_id: str | None = Field(default=None, description="Refused.")
-    conversation: str | dict[str, Any] | None = Field(default=None, description="Refused.")
-    background: bool | None = Field(default=None, description="Refused unless `false`.")
+    background: bool | None = Field(
+        default=None,
+        description="Whether the run continues without the client, which reads the response with "
+        "`GET /v1/responses/{id}`. It must be stored.",
+    )
     include: list[str] | None = Field(
         default=None,
         description="`reasoning.encrypted_content`, `file_search_call.results`, "
@@ -245,7 +292,14 @@ class ResponsesBody(Model):
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     text: TextOptions | None = None
     reasoning: ReasoningOptions | None = None
-    truncation: Literal["auto", "disabled"] | None = None
+    truncation: Literal["auto", "disabled"] | None = Field(
+        default=None,
+        description="With `auto` the oldest turns are left out if the model cannot read all. This "
+        "is the default with `previous_response_id` and `conversation`.",
+    )
+    context_management: list[dict[str, Any]] | None = Field(
+        default=None, description="As `truncation: auto`."
+    )
     metadata: dict[str, Any] | None = None
     service_tier: str | None = None
     user: str | None = None
@@ -268,7 +322,7 @@ class Response(Model):
     object: Literal["response"]
     created_at: int
     completed_at: int | None
-    status: Literal["completed", "incomplete", "in_progress", "failed"]
+    status: Literal["completed", "incomplete", "in_progress", "failed", "cancelled"]
     model: str
     output: list[dict[str, Any]] = Field(
         description="`message`, `reasoning`, `function_call` and `custom_tool_call`; and for tools "
@@ -276,7 +330,7 @@ class Response(Model):
         "`image_generation_call`."
     )
     usage: dict[str, Any] | None
-    store: Literal[False]
+    store: bool
     error: dict[str, Any] | None
     incomplete_details: dict[str, Any] | None
     heddle: list[dict[str, Any]] = Field(

@@ -1279,6 +1279,7 @@ class Retention(_message.Message):
     UPLOADS_DAYS_FIELD_NUMBER: _builtins.int
     IMAGES_DAYS_FIELD_NUMBER: _builtins.int
     USAGE_DAYS_FIELD_NUMBER: _builtins.int
+    CONVERSATIONS_DAYS_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     uploads_days: _builtins.int
@@ -1287,6 +1288,8 @@ class Retention(_message.Message):
     """Generated images."""
     usage_days: _builtins.int
     """The usage of days."""
+    conversations_days: _builtins.int
+    """Conversations and responses that have not changed. If 0, nothing is stored."""
     def __init__(
         self,
         *,
@@ -1294,12 +1297,15 @@ class Retention(_message.Message):
         uploads_days: _builtins.int = ...,
         images_days: _builtins.int = ...,
         usage_days: _builtins.int = ...,
+        conversations_days: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_conversations_days", b"_conversations_days", "conversations_days", b"conversations_days"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["images_days", b"images_days", "organization", b"organization", "uploads_days", b"uploads_days", "usage_days", b"usage_days"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_conversations_days", b"_conversations_days", "conversations_days", b"conversations_days", "images_days", b"images_days", "organization", b"organization", "uploads_days", b"uploads_days", "usage_days", b"usage_days"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__conversations_days: _TypeAlias = _typing.Literal["conversations_days"]  # noqa: Y015
+    _WhichOneofArgType__conversations_days: _TypeAlias = _typing.Literal["_conversations_days", b"_conversations_days"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__conversations_days) -> _WhichOneofReturnType__conversations_days | None: ...
 
 Global___Retention: _TypeAlias = Retention  # noqa: Y015
 

@@ -1193,6 +1193,7 @@ class RunCompletionRequest(_message.Message):
     INCLUDE_TRACE_FIELD_NUMBER: _builtins.int
     CHARGED_TO_FIELD_NUMBER: _builtins.int
     INCLUDE_TRACE_TEXTS_FIELD_NUMBER: _builtins.int
+    TRUNCATE_FIELD_NUMBER: _builtins.int
     assistant_reference: _builtins.str
     """A stored assistant, in any form that `GetAssistantRequest.reference` takes."""
     include_trace: _builtins.bool
@@ -1208,6 +1209,10 @@ class RunCompletionRequest(_message.Message):
     include_trace_texts: _builtins.bool
     """Adds the texts to the trace that `include_trace` asks for, if the caller may change the
     assistant. Other callers get a trace without them.
+    """
+    truncate: _builtins.bool
+    """Whether the oldest turns are left out if the conversation is longer than the model can read. The
+    run then begins with a `warning`. Otherwise it fails as the model's provider refuses the prompt.
     """
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
@@ -1241,10 +1246,11 @@ class RunCompletionRequest(_message.Message):
         include_trace: _builtins.bool = ...,
         charged_to: _builtins.str = ...,
         include_trace_texts: _builtins.bool = ...,
+        truncate: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "options", b"options", "target", b"target"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "charged_to", b"charged_to", "functions", b"functions", "include_trace", b"include_trace", "include_trace_texts", b"include_trace_texts", "messages", b"messages", "options", b"options", "target", b"target"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "charged_to", b"charged_to", "functions", b"functions", "include_trace", b"include_trace", "include_trace_texts", b"include_trace_texts", "messages", b"messages", "options", b"options", "target", b"target", "truncate", b"truncate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_target: _TypeAlias = _typing.Literal["assistant_reference", "assistant"]  # noqa: Y015
     _WhichOneofArgType_target: _TypeAlias = _typing.Literal["target", b"target"]  # noqa: Y015

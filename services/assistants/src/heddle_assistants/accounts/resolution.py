@@ -22,7 +22,8 @@ PROVIDERS = "providers."
 _NO = {"false", "0", "no", "off", ""}
 _SECRET_FIELDS = ("api_key", "token")
 _ADDRESS_FIELDS = ("base_url", "url")
-_MEMBERS = ("uploads_days", "images_days", "usage_days")
+CONVERSATIONS = "conversations_days"
+_MEMBERS = ("uploads_days", "images_days", "usage_days", CONVERSATIONS)
 _MAX_DAYS = 36_500
 
 
@@ -276,17 +277,31 @@ def retention_problems(config: Config) -> Iterator[str]:
     for name, value in setting.items():
         if name not in _MEMBERS:
             yield f"{name[:60]!r} is not one of {', '.join(_MEMBERS)}"
-        elif not _is_valid(value):
-            yield f"{name!r} must be a whole number from 1 to {_MAX_DAYS:,}"
+        elif not _is_valid(name, value):
+            yield f"{name!r} must be a whole number from {_least(name)} to {_MAX_DAYS:,}"
 
 
 def retention_of(slug: str, config: Config) -> pb.Retention | None:
     """Return the limits of an organisation, None if it has none that is valid."""
     setting = retention_setting(config)
     days = setting if isinstance(setting, Mapping) else {}
-    valid = {name: int(days[name]) for name in _MEMBERS if _is_valid(days.get(name))}
+    valid = {name: int(days[name]) for name in _MEMBERS if _is_valid(name, days.get(name))}
     return pb.Retention(organization=slug, **valid) if valid else None
 
 
-def _is_valid(value: object) -> bool:
-    return type(value) is int and 1 <= value <= _MAX_DAYS
+def conversation_days(config: str) -> int | None:
+    """Return the days of conversations in the text of settings, None if it does not name them."""
+    if f'"{CONVERSATIONS}"' not in config:
+        return None
+    limits = retention_of("", json.loads(config))
+    if limits is None or not limits.HasField("conversations_days"):
+        return None
+    return limits.conversations_days
+
+
+def _is_valid(name: str, value: object) -> bool:
+    return type(value) is int and _least(name) <= value <= _MAX_DAYS
+
+
+def _least(name: str) -> int:
+    return 0 if name == CONVERSATIONS else 1

@@ -5,6 +5,7 @@ Once a release has made tables, a change here needs a revision in `revisions/ver
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from heddle_runtime.storage.database.columns import Amount, Identifier, Seconds, Untyped
 from heddle_runtime.storage.database.schema import Schema, new_metadata
@@ -519,6 +520,78 @@ audit_recorders = Table(
     _at("recorded_at"),
 )
 """The services that recorded events, and the number of the last event of each."""
+
+conversation_owners = Table(
+    "conversation_owners",
+    metadata,
+    Column(
+        "organization_id", ForeignKey("organizations.id"), primary_key=True, autoincrement=False
+    ),
+    Column("owner_email", Text, primary_key=True),
+    Column("sealed", Text, nullable=False),
+    Column("item_count", Amount, nullable=False, server_default="0"),
+    Column("last_position", Amount, nullable=False, server_default="0"),
+)
+"""The people who store conversations: the key of each, encrypted as secrets in settings are, and
+the number of stored items. Its lock orders the writers of one person."""
+
+
+def _owned(*columns: Column[Any]) -> Iterator[Column[Any] | Index]:
+    """Yield the columns of what a person stores, in the order in which it changed."""
+    yield Column("id", Text, primary_key=True)
+    yield _of_organization()
+    yield Column("owner_email", Text, nullable=False)
+    yield _at("created_at")
+    yield from columns
+
+
+conversations = Table(
+    "conversations",
+    metadata,
+    *_owned(
+        Column("updated_at", Seconds, nullable=False, index=True),
+        _flag("pinned"),
+        _flag("archived"),
+        _text("last_item"),
+        Column("details", LargeBinary, nullable=False),
+        Column("words", LargeBinary, nullable=False),
+    ),
+    Index(None, "organization_id", "owner_email", "updated_at"),
+)
+"""`details` is a JSON object, `words` has the words of the messages, one a line, for searches. Both
+and the bodies of the next tables are encrypted with the key of the owner."""
+
+responses = Table(
+    "responses",
+    metadata,
+    *_owned(
+        Column("updated_at", Seconds, nullable=False, index=True),
+        Column("conversation_id", Text, nullable=False, index=True, server_default=""),
+        _text("status"),
+        _text("last_item"),
+        Column("body", LargeBinary, nullable=False),
+        Column("events", LargeBinary),
+    ),
+    Index(None, "organization_id", "owner_email", "updated_at"),
+)
+
+conversation_items = Table(
+    "conversation_items",
+    metadata,
+    *_owned(
+        _text("conversation_id"),
+        _text("response_id"),
+        _amount("position"),
+        _flag("is_input"),
+        Column("parent", Text, nullable=False, index=True, server_default=""),
+        Column("body", LargeBinary, nullable=False),
+        Column("feedback", LargeBinary),
+    ),
+    Index(None, "conversation_id", "position"),
+    Index(None, "response_id", "position"),
+    Index(None, "organization_id", "owner_email"),
+)
+"""The items of conversations, and of responses. `parent` is the item before."""
 
 SCHEMA = Schema(
     metadata, Path(__file__).with_name("revisions") / "versions", "heddle_assistants.schema"

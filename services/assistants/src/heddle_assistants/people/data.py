@@ -1,6 +1,8 @@
 """The personal data of the assistants service."""
 
+import json
 from collections.abc import AsyncGenerator, Collection, Sequence
+from typing import Any
 
 from heddle.person.v1 import person_pb2 as pb
 from heddle_runtime.contract.audit import Change
@@ -11,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.owner_organizations import existing_organization
 from heddle_assistants.audit.log import AuditLog
+from heddle_assistants.conversations.owners import Owners
 from heddle_assistants.database import schema
 from heddle_assistants.database.schema import organizations, users
 from heddle_assistants.people.erasing import Erasing, naming
@@ -27,9 +30,10 @@ _PARENTS = {"assistant_id": schema.assistants, "user_id": schema.users}
 class DatabaseData:
     """Lists, exports and erases the rows of a person. Implements `PersonalData`."""
 
-    def __init__(self, database: Database, audit: AuditLog) -> None:
+    def __init__(self, database: Database, audit: AuditLog, owners: Owners) -> None:
         self._database = database
         self._audit = audit
+        self._owners = owners
 
     async def places(self, person: Person) -> Sequence[pb.Place]:
         """Return the tables that have rows of people."""
@@ -46,7 +50,14 @@ class DatabaseData:
         """Yield a file for each table."""
         async with self._database.reading() as connection:
             subject = await subject_of(connection, person)
-            rows = {each.table.name: await each.rows(connection) for each in places_of(subject)}
+            owner = await self._owners.of(connection, subject.organization_id, person.email)
+
+            def open_(value: bytes, row: str) -> Any:  # noqa: ANN401 - any JSON value
+                return json.loads(owner.sealing.open(value, row)) if owner else None
+
+            rows = {
+                each.table.name: await each.rows(connection, open_) for each in places_of(subject)
+            }
         rows[_EVENTS] = await self._audit.people.rows(person)
         for name, values in rows.items():
             for file in json_file(name, values):

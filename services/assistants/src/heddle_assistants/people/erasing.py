@@ -23,7 +23,13 @@ from heddle_assistants.database import schema
 from heddle_assistants.database.assistant_row import LIVING, ROWS, Row, Shares
 from heddle_assistants.database.schema import assistant_versions, assistants
 from heddle_assistants.field_checks import require
-from heddle_assistants.people.person_tables import OWNED, Subject, TablePlace, places_of
+from heddle_assistants.people.person_tables import (
+    CONVERSATIONS,
+    OWNED,
+    Subject,
+    TablePlace,
+    places_of,
+)
 from heddle_assistants.repository.deleting import remove_contents
 from heddle_assistants.repository.saving import save
 from heddle_assistants.repository.writer import written
@@ -135,6 +141,7 @@ class Erasing:
                 await self.connection.execute(query)
             else:
                 await self.connection.execute(delete(table).where(owned))
+        await self._delete(*CONVERSATIONS)
 
     async def _mentions(self, snapshots: Sequence[Snapshot]) -> None:
         email = self.erasure.person.email

@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,21 @@ _SECRETS = {
     "api_keys": {"digest", "pepper_id"},
     "passwords": {"hash"},
     "sessions": {"digest", "pepper_id"},
+    "conversation_owners": {"sealed"},
+    "conversations": {"words"},
+    "responses": {"events"},
     "audit_events": {"before_digest", "after_digest", "previous_digest", "digest", "key_id"},
 }
-"""Columns that an export omits: they are useful for abuse only."""
+"""Columns that an export omits: they are useful for abuse only, or repeat others."""
+Open = Callable[[bytes, str], Any]
+"""Returns the JSON value in an encrypted column of the row of an id."""
 OWNED = (schema.rubrics, schema.prompts, schema.knowledge_bases, schema.knowledge_stores)
 """The tables with `owner_email`, whose rows are deleted or handed over with a person."""
+CONVERSATIONS = (
+    *(schema.conversation_items, schema.responses, schema.conversations),
+    schema.conversation_owners,
+)
+"""The tables of conversations, whose rows are always deleted with a person."""
 _DELETED, _CHOSEN = pb.TREATMENT_DELETED, pb.TREATMENT_CHOSEN
 _PSEUDONYM = pb.TREATMENT_PSEUDONYMISED
 
@@ -55,12 +65,21 @@ class TablePlace:
         query = select(func.count()).select_from(self.table).where(self.condition)
         return await connection.scalar(query) or 0
 
-    async def rows(self, connection: AsyncConnection) -> list[dict[str, Any]]:
-        """Return the rows without secrets, as JSON values."""
+    async def rows(self, connection: AsyncConnection, open_: Open) -> list[dict[str, Any]]:
+        """Return the rows without secrets, as JSON values. `open_` reads encrypted ones."""
         hidden = _SECRETS.get(self.table.name, set())
         columns = [column for column in self.table.c if column.name not in hidden]
         values = await connection.execute(select(*columns).where(self.condition))
-        return [{name: _json(value) for name, value in row.items()} for row in values.mappings()]
+        is_sealed = self.table in CONVERSATIONS
+        return [
+            {
+                name: open_(value, row["id"])
+                if is_sealed and isinstance(value, bytes)
+                else _json(value)
+                for name, value in row.items()
+            }
+            for row in map(dict, values.mappings())
+        ]
 
 
 async def subject_of(connection: AsyncConnection, person: Person) -> Subject:
@@ -111,6 +130,11 @@ def places_of(subject: Subject) -> Iterator[TablePlace]:
             table.c.owner_email == email
         )
         yield TablePlace(table, owned, _CHOSEN)
+    for table in CONVERSATIONS:
+        stored = (table.c.organization_id == subject.organization_id) & (
+            table.c.owner_email == email
+        )
+        yield TablePlace(table, stored, _DELETED)
     for table in (schema.usage, schema.daily_usage):
         yield TablePlace(table, table.c.assistant_id.in_(mine), _PSEUDONYM)
     yield TablePlace(schema.jobs, schema.jobs.c.author == email, _PSEUDONYM)

@@ -1,0 +1,174 @@
+"""The turn of a conversation: what precedes it, and how it is stored."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import structlog
+from heddle.conversation.v1 import conversation_pb2 as pb
+from heddle_runtime.errors import HeddleError, NotFoundError, NotSetUpError
+from heddle_runtime.identity.call_metadata import caller
+
+from heddle_gateway.openai.identifiers import new_id
+from heddle_gateway.openai.responses.refusals import refused
+from heddle_gateway.openai.responses.schema import ConversationBody
+from heddle_gateway.services import call
+from heddle_gateway.state import State
+
+_REFERENCE = "item_reference"
+_PREFIXES = {
+    "message": "msg",
+    "reasoning": "rs",
+    "compaction": "cmp",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "cto",
+}
+_encode = msgspec.json.encode
+log = structlog.get_logger(__name__)
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What a request says about stored items."""
+
+    stores: bool = False
+    """Whether the response is stored."""
+    previous: str = ""
+    """The response that it follows."""
+    conversation: str = ""
+    after: str = ""
+    """The item that its input follows, empty for the end of the conversation."""
+    items: Sequence[bytes] = ()
+    """The JSON texts of the items before it."""
+    references: Mapping[str, bytes] = {}
+    """The JSON texts of items that its input refers to, by their identifiers."""
+
+    def echo(self) -> dict[str, Any]:
+        """Return the members of the response about it."""
+        members: dict[str, Any] = {
+            "store": self.stores,
+            "previous_response_id": self.previous or None,
+        }
+        return members | ({"conversation": {"id": self.conversation}} if self.conversation else {})
+
+
+async def read_turn(state: State, body: ConversationBody, members: Mapping[str, Any]) -> Turn:
+    """Return the turn of a request.
+
+    Raises:
+        RejectedRequestError: A response, conversation or item is not stored for the caller.
+    """
+    conversation, after = _conversation(body)
+    request = pb.GetContextRequest(after=after, ids=_references(members.get("input")))
+    if previous := body.previous_response_id or "":
+        if conversation:
+            message = "previous_response_id and conversation cannot be used together."
+            raise refused("conversation", message, "invalid_request")
+        request.response = previous
+    elif conversation:
+        request.conversation = conversation
+    context = pb.GetContextResponse()
+    if previous or conversation or request.ids:
+        try:
+            context = await call(state.services.conversations.GetContext, request)
+        except NotFoundError:
+            raise _not_found(previous, conversation, after) from None
+    items = context.items
+    return Turn(
+        getattr(body, "store", None) is not False and not caller().identity.client_user,
+        previous,
+        conversation,
+        after or (items[-1].id if previous and items else ""),
+        [each.document_json.encode() for each in items],
+        {each.id: each.document_json.encode() for each in context.single_items},
+    )
+
+
+def _conversation(body: ConversationBody) -> tuple[str, str]:
+    """Return the conversation of a request, and the item that it follows there."""
+    if isinstance(body.conversation, str):
+        return body.conversation, ""
+    return (body.conversation.id, body.conversation.after) if body.conversation else ("", "")
+
+
+def _references(items: object) -> Iterable[str]:
+    for each in items if isinstance(items, list) else ():
+        if isinstance(each, dict) and each.get("type") == _REFERENCE:
+            identifier = each.get("id")
+            if isinstance(identifier, str):
+                yield identifier
+
+
+def _not_found(previous: str, conversation: str, after: str) -> Exception:
+    if previous:
+        message = f"Previous response with id {previous[:100]!r} not stored."
+        return refused("previous_response_id", message, "previous_response_not_found")
+    where = f"{conversation[:100]!r} with an item {after[:100]!r}" if after else conversation[:100]
+    message = f"Conversation with id {where!r} not stored."
+    return refused("conversation", message, "conversation_not_found", 404)
+
+
+def new_items(items: Iterable[Mapping[str, Any]]) -> list[pb.Item]:
+    """Return items of a client in the form that is stored, with identifiers of their own."""
+    stored = []
+    for each in items:
+        kind = each.get("type", "message")
+        identifier = new_id(_PREFIXES.get(kind, "item"))
+        content = each.get("content")
+        document = {"type": kind, "status": "completed", **each, "id": identifier}
+        if kind == "message" and isinstance(content, str):
+            part = "output_text" if each.get("role") == "assistant" else "input_text"
+            extra: dict[str, Any] = {}
+            if part == "output_text":
+                extra = {"annotations": [], "logprobs": []}
+            document["content"] = [{"type": part, "text": content, **extra}]
+        stored.append(pb.Item(id=identifier, document_json=_encode(document).decode()))
+    return stored
+
+
+def input_items(members: Mapping[str, Any], turn: Turn) -> list[pb.Item]:
+    """Return the items of a request's input in the form that is stored."""
+    items = members["input"]
+    if isinstance(items, str):
+        return new_items([{"role": "user", "content": items}])
+    stored = turn.references
+    resolved = (
+        msgspec.json.decode(stored[each["id"]]) if each.get("type") == _REFERENCE else each
+        for each in items
+    )
+    return new_items(resolved)
+
+
+def put_request(
+    response: Mapping[str, Any], turn: Turn, items: Sequence[pb.Item], model: str
+) -> pb.PutResponseRequest:
+    """Return the request that stores a response."""
+    document = {name: value for name, value in response.items() if name != "output"}
+    return pb.PutResponseRequest(
+        response=pb.Response(
+            id=response["id"],
+            document_json=_encode(document).decode(),
+            status=response["status"],
+            conversation=turn.conversation,
+        ),
+        input=items,
+        output=[
+            pb.Item(id=each["id"], document_json=_encode(each).decode())
+            for each in response["output"]
+        ],
+        after=turn.after,
+        assistant=model,
+    )
+
+
+async def store(state: State, request: pb.PutResponseRequest) -> bool:
+    """Store a response; return whether it is stored."""
+    try:
+        await call(state.services.conversations.PutResponse, request)
+    except NotSetUpError:  # the organisation stores nothing
+        return False
+    except HeddleError as error:
+        log.warning("response not stored", response=request.response.id, cause=error.message)
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""The conversations and responses of people."""

@@ -1,0 +1,374 @@
+"""Conversations: made, listed, searched, changed and deleted by their owners."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from heddle.conversation.v1 import conversation_pb2 as pb
+from heddle_runtime.contract.paging import page_size, read_token, write_token
+from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.storage.database.engine import Database
+from sqlalchemy import Table, insert, literal, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from heddle_assistants.conversations.items import (
+    COLUMNS,
+    Documents,
+    Line,
+    add,
+    documents_of,
+    is_id,
+    message,
+    missing,
+    remove,
+    remove_item,
+    sealed_feedback,
+)
+from heddle_assistants.conversations.owners import AnyRow, Owner, Owners, now, writing
+from heddle_assistants.conversations.words import extended, matches, texts_of, words_of
+from heddle_assistants.database.paging import check_length
+from heddle_assistants.database.schema import conversation_items, conversations, responses
+from heddle_assistants.field_checks import require
+
+_DAY = 86_400
+_BATCH = 500
+_MAX_TITLE = 200
+_MAX_FEEDBACK = 2_000
+_FIRST_TITLE = 60
+MAX_NEW_ITEMS = 20
+_MAX_SHORT_PAGE, _SHORT_PAGE = 100, 20
+_FLAGS: tuple[Literal["pinned", "archived"], ...] = ("pinned", "archived")
+_METADATA = (16, 64, 512)
+_C = conversations.c
+_ORDER = (_C.pinned, _C.updated_at, _C.id)
+
+
+class Conversations:
+    """Reads and writes the conversations of the caller."""
+
+    def __init__(self, database: Database, owners: Owners, days: int) -> None:
+        """Take the days after which conversations of organisations that name none are deleted."""
+        self._database = database
+        self._owners = owners
+        self._days = days
+
+    async def create(
+        self, conversation: pb.Conversation, items: Sequence[pb.Item]
+    ) -> pb.Conversation:
+        """Store a new conversation."""
+        check(conversation)
+        documents = new_items(items)
+        identifier, time = f"conv_{secrets.token_hex(16)}", now()
+        async with writing(self._database, self._owners) as (connection, owner):
+            last = await add(connection, owner, Line(identifier, "", ""), items, time)
+            values = owner.row(identifier, time) | {
+                "updated_at": time,
+                "pinned": conversation.pinned,
+                "archived": conversation.archived,
+                "last_item": last,
+                **_sealed(owner, identifier, _details(conversation), b"", documents),
+            }
+            await connection.execute(insert(conversations).values(**values))
+            return self._message(owner, await find(connection, owner, identifier))
+
+    async def get(self, identifier: str) -> pb.Conversation:
+        """Return a conversation."""
+        async with self._database.reading() as connection:
+            owner = await self._owners.find(connection)
+            return self._message(owner, await find(connection, owner, identifier))
+
+    async def page(self, request: pb.ListConversationsRequest) -> tuple[list[pb.Conversation], str]:
+        """Return a page of those that contain a text, and the token of the next page."""
+        check_length(request.text)
+        size, after = page_size(request.page_size), _read_token(request.page_token)
+        terms = [each.encode() for each in words_of(request.text)]
+        shown: list[pb.Conversation] = []
+        async with self._database.reading() as connection:
+            owner = await self._owners.find(connection)
+            if owner is None or (request.text and not terms):
+                return [], ""
+            query = select(conversations).where(
+                owner.of(conversations), _C.archived == request.archived
+            )
+            query = query.order_by(*(each.desc() for each in _ORDER))
+            while True:
+                limit = _BATCH if terms else size + 1
+                later = query.where(tuple_(*_ORDER) < tuple_(*after)) if after else query
+                rows = (await connection.execute(later.limit(limit))).all()
+                for row in rows:
+                    conversation = self._message(owner, row)
+                    words = owner.sealing.open(row.words, row.id) if terms else b""
+                    if not matches(terms, words, conversation.title):
+                        continue
+                    if len(shown) == size:
+                        return shown, write_token(_token(shown[-1]))
+                    shown.append(conversation)
+                if len(rows) < limit:
+                    return shown, ""
+                after = tuple(map(literal, (rows[-1].pinned, rows[-1].updated_at, rows[-1].id)))
+
+    async def change(self, request: pb.UpdateConversationRequest) -> pb.Conversation:
+        """Change members of a conversation."""
+        check(request)
+        async with writing(self._database, self._owners) as (connection, owner):
+            row = await find(connection, owner, request.id)
+            details = _opened(owner, row)
+            if request.HasField("title"):
+                details["title"] = request.title.strip()
+            details["metadata"] = dict(request.metadata) or details["metadata"]
+            flags = {name: getattr(request, name) for name in _FLAGS if request.HasField(name)}
+            await _write(connection, owner, row, details, (), **flags)
+            return self._message(owner, await find(connection, owner, request.id))
+
+    async def delete(self, identifier: str) -> None:
+        """Delete a conversation with all that belongs to it."""
+        async with writing(self._database, self._owners) as (connection, owner):
+            await find(connection, owner, identifier)
+            owner.items -= await remove(connection, conversation_ids=[identifier])
+
+    async def add_items(self, identifier: str, items: Sequence[pb.Item]) -> list[pb.Item]:
+        """Add items at the end of a conversation."""
+        require(bool(items), "items", "must not be empty")
+        documents = new_items(items)
+        async with writing(self._database, self._owners) as (connection, owner):
+            row = await find(connection, owner, identifier)
+            line = Line(identifier, "", row.last_item)
+            time = now()
+            last = await add(connection, owner, line, items, time)
+            await extend(connection, owner, row, last, documents)
+            ids = [each.id for each in items]
+            query = select(*COLUMNS).where(conversation_items.c.id.in_(ids))
+            ordered = query.order_by(conversation_items.c.position)
+            return [message(owner, each) for each in await connection.execute(ordered)]
+
+    async def items(self, request: pb.ListItemsRequest) -> tuple[list[pb.Item], bool]:
+        """Return a page of items, and whether more follow."""
+        size = page_size(request.page_size, _SHORT_PAGE, _MAX_SHORT_PAGE)
+        position = conversation_items.c.position
+        async with self._database.reading() as connection:
+            owner = await self._owners.find(connection)
+            if request.WhichOneof("of") == "response":
+                await row_of(connection, owner, responses, "response", request.response)
+                which = conversation_items.c.response_id == request.response
+                which &= conversation_items.c.is_input
+            else:
+                await find(connection, owner, request.conversation)
+                which = conversation_items.c.conversation_id == request.conversation
+            assert owner is not None  # noqa: S101 - something of the caller was found
+            query = select(*COLUMNS).where(owner.of(conversation_items), which)
+            if request.id:
+                row = await _item(connection, query, request.id)
+                return [message(owner, row)], False
+            if request.after:
+                await _item(connection, query, request.after)
+                first = select(position).where(conversation_items.c.id == request.after)
+                there = first.scalar_subquery()
+                query = query.where(position < there if request.newest_first else position > there)
+            order = position.desc() if request.newest_first else position
+            rows = (await connection.execute(query.order_by(order).limit(size + 1))).all()
+        return [message(owner, row) for row in rows[:size]], len(rows) > size
+
+    async def delete_item(self, conversation: str, identifier: str) -> pb.Conversation:
+        """Delete an item of a conversation."""
+        async with writing(self._database, self._owners) as (connection, owner):
+            row = await find(connection, owner, conversation)
+            query = select(*COLUMNS).where(conversation_items.c.conversation_id == conversation)
+            await remove_item(connection, owner, await _item(connection, query, identifier))
+            rest = await connection.execute(query)
+            documents = [json.loads(message(owner, each).document_json) for each in rest]
+            # The words of the others, without those of the deleted one.
+            sealed = _sealed(owner, conversation, _opened(owner, row), b"", documents, title=False)
+            changed = update(conversations).where(_C.id == conversation)
+            await connection.execute(changed.values(**sealed, updated_at=now()))
+            return self._message(owner, await find(connection, owner, conversation))
+
+    async def rate(self, request: pb.UpdateFeedbackRequest) -> pb.Feedback:
+        """Replace the feedback on an item of a conversation."""
+        check_feedback(feedback := request.feedback)
+        async with writing(self._database, self._owners) as (connection, owner):
+            await find(connection, owner, request.conversation)
+            items = conversation_items.c
+            query = select(*COLUMNS).where(items.conversation_id == request.conversation)
+            await _item(connection, query, request.id)
+            is_empty = feedback == pb.Feedback()
+            value = None if is_empty else sealed_feedback(owner, request.id, feedback)
+            changed = update(conversation_items).where(items.id == request.id)
+            await connection.execute(changed.values(feedback=value))
+        return feedback
+
+    def _message(self, owner: Owner | None, row: AnyRow) -> pb.Conversation:
+        assert owner is not None  # noqa: S101 - the row is the owner's
+        details = _opened(owner, row)
+        days = self._days if owner.days is None else owner.days
+        return pb.Conversation(
+            id=row.id,
+            title=details["title"],
+            metadata=details["metadata"],
+            assistant=details["assistant"],
+            pinned=row.pinned,
+            archived=row.archived,
+            create_time=Timestamp(seconds=row.created_at),
+            update_time=Timestamp(seconds=row.updated_at),
+            expire_time=Timestamp(seconds=row.updated_at + days * _DAY),
+        )
+
+
+async def row_of(
+    connection: AsyncConnection,
+    owner: Owner | None,
+    table: Table,
+    kind: str,
+    identifier: str,
+) -> AnyRow:
+    """Return a row of the owner.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    if owner is None or not is_id(identifier):
+        raise missing(kind, identifier)
+    query = select(table).where(owner.of(table), table.c.id == identifier)
+    row = (await connection.execute(query)).one_or_none()
+    if row is None:
+        raise missing(kind, identifier)
+    return row
+
+
+async def find(connection: AsyncConnection, owner: Owner | None, identifier: str) -> AnyRow:
+    """Return a conversation of the owner. Raises as `row_of`."""
+    return await row_of(connection, owner, conversations, "conversation", identifier)
+
+
+async def extend(
+    connection: AsyncConnection,
+    owner: Owner,
+    row: AnyRow,
+    last: str,
+    documents: Documents,
+    assistant: str = "",
+) -> None:
+    """Note the new last item of a conversation, and the words of new items."""
+    details = _opened(owner, row)
+    details["assistant"] = assistant or details["assistant"]
+    await _write(connection, owner, row, details, documents, last_item=last, updated_at=now())
+
+
+async def _write(
+    connection: AsyncConnection,
+    owner: Owner,
+    row: AnyRow,
+    details: dict[str, Any],
+    documents: Documents,
+    **values: object,
+) -> None:
+    words = owner.sealing.open(row.words, row.id)
+    sealed = _sealed(owner, row.id, details, words, documents)
+    await connection.execute(
+        update(conversations).where(_C.id == row.id).values(**sealed, **values)
+    )
+
+
+async def _item(connection: AsyncConnection, query: Any, identifier: str) -> AnyRow:  # noqa: ANN401 - a query of `COLUMNS`
+    here = query.where(conversation_items.c.id == identifier)
+    row: AnyRow | None = None
+    if is_id(identifier):
+        row = (await connection.execute(here)).one_or_none()
+    if row is None:
+        raise missing("item", identifier)
+    return row
+
+
+def _sealed(
+    owner: Owner,
+    identifier: str,
+    details: dict[str, Any],
+    words: bytes,
+    documents: Documents,
+    *,
+    title: bool = True,
+) -> dict[str, bytes]:
+    """Return the encrypted columns of a conversation, with the words of further items."""
+    if title and not details["title"]:
+        details["title"] = _first_words(documents)
+    return {
+        "details": owner.sealing.seal(json.dumps(details).encode(), identifier),
+        "words": owner.sealing.seal(extended(words, documents), identifier),
+    }
+
+
+def _opened(owner: Owner, row: AnyRow) -> dict[str, Any]:
+    details: dict[str, Any] = json.loads(owner.sealing.open(row.details, row.id))
+    return details
+
+
+def _first_words(documents: Documents) -> str:
+    """Return the beginning of the first message of a user, as a title."""
+    for document in documents:
+        if document.get("role") == "user":
+            line = " ".join(" ".join(texts_of(document)).split())
+            cut = line[:_FIRST_TITLE]
+            return cut if len(line) == len(cut) else f"{cut.rpartition(' ')[0] or cut}…"
+    return ""
+
+
+def _details(conversation: pb.Conversation) -> dict[str, Any]:
+    names: Mapping[str, str] = conversation.metadata
+    return {
+        "title": conversation.title.strip(),
+        "metadata": dict(names),
+        "assistant": conversation.assistant,
+    }
+
+
+def check_feedback(feedback: pb.Feedback) -> None:
+    """Refuse feedback with another rating, or with a long text.
+
+    Raises:
+        InvalidRequestError: It is not valid.
+    """
+    require(feedback.rating in (-1, 0, 1), "feedback.rating", "must be -1, 0 or 1")
+    what = f"must have at most {_MAX_FEEDBACK:,} characters"
+    require(len(feedback.text) <= _MAX_FEEDBACK, "feedback.text", what)
+
+
+def check(conversation: pb.Conversation | pb.UpdateConversationRequest) -> None:
+    """Refuse a conversation, or a change of one, whose texts are too long.
+
+    Raises:
+        InvalidRequestError: They are.
+    """
+    what = f"must have at most {_MAX_TITLE} characters"
+    require(len(conversation.title) <= _MAX_TITLE, "title", what)
+    count, name_length, value_length = _METADATA
+    metadata = conversation.metadata
+    fits = len(metadata) <= count and all(
+        len(name) <= name_length and len(value) <= value_length for name, value in metadata.items()
+    )
+    what = (
+        f"must have at most {count} members, with names of at most {name_length} and values of at "
+        f"most {value_length} characters"
+    )
+    require(fits, "metadata", what)
+
+
+def new_items(items: Sequence[pb.Item]) -> list[dict[str, Any]]:
+    """Return the documents of new items, of which a request has a few. Raises as `check`."""
+    require(len(items) <= MAX_NEW_ITEMS, "items", f"must be at most {MAX_NEW_ITEMS}")
+    return documents_of(items, "items")
+
+
+def _token(conversation: pb.Conversation) -> str:
+    return f"{conversation.pinned:d} {conversation.update_time.seconds} {conversation.id}"
+
+
+def _read_token(token: str) -> tuple[Any, ...]:
+    if not token:
+        return ()
+    try:
+        pinned, updated, identifier = read_token(token).split(" ")
+        return literal(pinned == "1"), literal(int(updated)), literal(identifier)
+    except ValueError:
+        violation = Violation("page_token", "is not a token of this list")
+        raise InvalidRequestError("The page token is not valid.", [violation]) from None
