@@ -49,6 +49,8 @@ def test_the_newer_name_of_the_token_limit_wins_and_is_passed_on() -> None:
     options = ordered(max_completion_tokens=7).run.options
     assert json.loads(options.extra_json) == {"max_completion_tokens": 7}
     assert not ordered(max_tokens=7).run.options.extra_json
+    least = ordered(max_tokens=0, max_completion_tokens=0).run.options
+    assert (least.max_tokens, least.extra_json) == (1, "")
 
 
 def test_null_means_absent_everywhere() -> None:
@@ -91,7 +93,8 @@ def test_members_that_name_addresses_keys_or_people_go_nowhere() -> None:
         ({"temperature": "1"}, "temperature"),
         ({"temperature": True}, "temperature"),
         ({"top_p": -0.1}, "top_p"),
-        ({"max_tokens": 0}, "max_tokens"),
+        ({"max_tokens": -1}, "max_tokens"),
+        ({"parallel_tool_calls": 1}, "parallel_tool_calls"),
         ({"max_completion_tokens": 2**31}, "max_completion_tokens"),
         ({"seed": 2**63}, "seed"),
         ({"seed": 1.0}, "seed"),

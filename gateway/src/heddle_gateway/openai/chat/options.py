@@ -7,6 +7,7 @@ from heddle.chat.v1.chat_pb2 import FunctionDeclaration, GenerationOptions
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.openai.chat.schema import ConversationBody, Function, FunctionTool, Tool
 
+_LEAST_TOKENS = 1
 # Members that are not passed to the provider: they become typed fields, choose the provider's
 # address or key (which the gateway decides), declare functions in OpenAI's older form (see
 # `legacy_functions`), or are the gateway's. Members that begin with `__` are not passed either.
@@ -41,8 +42,11 @@ def fill_options(
     for name in ("temperature", "top_p", "seed"):
         if (value := getattr(body, name)) is not None:
             setattr(options, name, value)
-    if (limit := body.max_completion_tokens or body.max_tokens) is not None:
-        options.max_tokens = limit
+    newer = body.max_completion_tokens
+    if (limit := body.max_tokens if newer is None else newer) is not None:
+        options.max_tokens = limit or _LEAST_TOKENS
+        if not limit:
+            used.add("max_completion_tokens")
     if body.stop is not None:
         options.stop.extend([body.stop] if isinstance(body.stop, str) else body.stop)
     extra = [

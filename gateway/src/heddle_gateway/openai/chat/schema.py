@@ -12,6 +12,7 @@ from heddle_gateway.openai.chat.message_schema import MAX_MESSAGES, Message, by_
 
 MAX_FUNCTIONS = 512
 Int32 = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Limit = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Penalty = Annotated[float, Field(ge=-2, le=2)]
 
 
@@ -106,8 +107,10 @@ class ConversationBody(Model):
     stream: bool | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    max_tokens: Int32 | None = None
-    max_completion_tokens: Int32 | None = Field(
+    max_tokens: Limit | None = Field(
+        default=None, description="0 counts as 1, the least that a model can write."
+    )
+    max_completion_tokens: Limit | None = Field(
         default=None, description="The newer name of `max_tokens`, which takes precedence."
     )
     seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | None = None
