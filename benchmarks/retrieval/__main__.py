@@ -47,9 +47,9 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-async def measure(asked: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """Return nDCG@10 by set and by way."""
-    figures: dict[str, dict[str, float]] = {}
+async def measure(asked: argparse.Namespace) -> report.ByQuestion:
+    """Return nDCG@10 of each question, by set and by way."""
+    figures: dict[str, dict[str, list[float]]] = {}
     async with heddle.serving(asked.knowledge) as stub:
         for name in asked.set or SETS:
             one = SETS[name](asked.data)
@@ -58,8 +58,8 @@ async def measure(asked: argparse.Namespace) -> dict[str, dict[str, float]]:
                 await heddle.fill(stub, one)
             figures[name] = {}
             for way in asked.way or WAYS:
-                figures[name][way] = _mean(one, await _found(stub, one, way, asked.knowledge))
-            print(figures[name], file=sys.stderr)
+                figures[name][way] = _each(one, await _found(stub, one, way, asked.knowledge))
+            print(report.means(figures)[name], file=sys.stderr)
     return figures
 
 
@@ -68,9 +68,11 @@ def main() -> int:
     for each in (signal.SIGTERM, signal.SIGINT):  # also where a shell has set one to be ignored
         signal.signal(each, lambda number, _: sys.exit(128 + number))
     asked = options()
-    figures = asyncio.run(measure(asked))
+    by_question = asyncio.run(measure(asked))
+    figures = report.means(by_question)
     limits = {name: SETS[name](asked.data).limit for name in figures}
     print(report.table(figures))
+    print(report.choice(by_question, heddle.WEIGHTS))
     missed = report.missed(figures, limits)
     print("\n".join(missed) or "No limit that was asked for is missed.")
     asked.json.parent.mkdir(parents=True, exist_ok=True)
@@ -87,9 +89,9 @@ async def _found(
         return await asyncio.to_thread(chroma.found, one, Path(folder), kept / "vectors")
 
 
-def _mean(one: Labelled, found: list[list[str]]) -> float:
+def _each(one: Labelled, found: list[list[str]]) -> list[float]:
     pairs = zip(found, one.questions, strict=True)
-    return sum(ndcg(labels, right) for labels, (_, right) in pairs) / len(one.questions)
+    return [ndcg(labels, right) for labels, (_, right) in pairs]
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import grpc
 from heddle.knowledge.v1 import knowledge_pb2 as pb
@@ -13,17 +14,21 @@ from benchmarks.gateway.processes import Command, free_ports, started
 from benchmarks.retrieval.labelled import Labelled
 from benchmarks.retrieval.measures import DEPTH
 
-WAYS = {
+WAYS: Mapping[str, Mapping[str, Any]] = {
     "BM25": {"mode": pb.SEARCH_MODE_TEXT},
     "dense": {"mode": pb.SEARCH_MODE_VECTOR},
     "hybrid": {"mode": pb.SEARCH_MODE_HYBRID},
     "hybrid 0.5": {"vector_weight": 0.5},
     "hybrid 0.6": {"vector_weight": 0.6},
+    "hybrid 0.65": {"vector_weight": 0.65},
+    "hybrid 0.7": {"vector_weight": 0.7},
     "hybrid 0.8": {"vector_weight": 0.8},
 }
+WEIGHTS = tuple(name for name, options in WAYS.items() if "vector_weight" in options)
+"""The fixed weights, one of which is the default."""
 _LARGEST = 40 * 1024 * 1024
 _AT_ONCE = 8
-_PATIENCE = 1_800.0  # seconds; a long manual on a busy machine
+PATIENCE = 1_800.0  # seconds; a long manual on a busy machine
 _PASSAGES_OF_PAGES = 60  # so that ten pages are among them, and no page of contents
 
 
@@ -49,30 +54,44 @@ async def serving(folder: Path) -> AsyncIterator["pb_grpc.KnowledgeServiceAsyncS
 
 async def fill(stub: "pb_grpc.KnowledgeServiceAsyncStub", labelled: Labelled) -> None:
     """Make the collection of a set, or what is missing of it."""
+    await store(stub, labelled.collection, labelled.model, labelled.documents, labelled.language)
+
+
+async def store(
+    stub: "pb_grpc.KnowledgeServiceAsyncStub",
+    name: str,
+    model: str,
+    documents: Mapping[str, tuple[bytes, str]],
+    language: str = "",
+    chunk_characters: int = 0,
+) -> None:
+    """Make a collection with documents, each with its media type, or what is missing of it."""
     collection = pb.Collection(
-        name=labelled.collection,
-        embedding_model=labelled.model,
+        name=name,
+        embedding_model=model,
         page_handling=pb.PAGE_HANDLING_TEXT,
+        language=language,
+        chunking=pb.Chunking(target_characters=chunk_characters),
     )
     asked = pb.CreateCollectionRequest(collection=collection)
     try:
-        await stub.CreateCollection(asked, wait_for_ready=True, timeout=_PATIENCE)
+        await stub.CreateCollection(asked, wait_for_ready=True, timeout=PATIENCE)
     except grpc.aio.AioRpcError as error:
         if error.code() is not grpc.StatusCode.ALREADY_EXISTS:
             raise
     free = asyncio.Semaphore(_AT_ONCE)
 
-    async def ingest(name: str, data: bytes, media_type: str) -> None:
+    async def ingest(document: str, data: bytes, media_type: str) -> None:
         request = pb.IngestDocumentRequest(
-            collection=labelled.collection, name=name, data=data, media_type=media_type
+            collection=name, name=document, data=data, media_type=media_type
         )
         async with free:
-            async for _ in stub.IngestDocument(request, timeout=_PATIENCE):
+            async for _ in stub.IngestDocument(request, timeout=PATIENCE):
                 pass
 
     async with asyncio.TaskGroup() as group:
-        for name, (data, media_type) in labelled.documents.items():
-            group.create_task(ingest(name, data, media_type))
+        for document, (data, media_type) in documents.items():
+            group.create_task(ingest(document, data, media_type))
 
 
 async def found(
@@ -85,9 +104,9 @@ async def found(
             collections=[labelled.collection],
             query=question,
             top_k=_PASSAGES_OF_PAGES if labelled.by_page else DEPTH,
-            **WAYS[way],  # type: ignore[arg-type]  # each value is of its own field
+            **WAYS[way],
         )
-        (result,) = (await stub.SearchCollections(request, timeout=_PATIENCE)).results
+        (result,) = (await stub.SearchCollections(request, timeout=PATIENCE)).results
         labels = [
             f"{it.document}#{it.page}" if labelled.by_page else it.document
             for it in result.passages

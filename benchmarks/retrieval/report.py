@@ -1,11 +1,54 @@
 """Figures as a table, and the limits that they miss."""
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 
 _SLACK = 0.06
 """By so much hybrid search may be worse than the better of its parts."""
 
 Figures = Mapping[str, Mapping[str, float]]
+ByQuestion = Mapping[str, Mapping[str, Sequence[float]]]
+"""The same for each question."""
+
+
+def means(by_question: ByQuestion) -> dict[str, dict[str, float]]:
+    """Return the mean of the questions of each set."""
+    return {
+        name: {way: statistics.fmean(each) for way, each in ways.items()}
+        for name, ways in by_question.items()
+    }
+
+
+def choice(by_question: ByQuestion, weights: Sequence[str]) -> str:
+    """Return how a weight does that was chosen on the other sets, beside the best for a question.
+
+    Every set is left out once: the weight that is best on the others is measured on it.
+    """
+    figures = {
+        name: ways for name, ways in means(by_question).items() if set(weights) <= ways.keys()
+    }
+    if len(figures) <= 1:
+        return ""
+    rows = [
+        "",
+        "| set | weight of the others | nDCG@10 | best weight by question |",
+        "|---|---|---|---|",
+    ]
+    held_out, best = [], []
+    for name, ways in figures.items():
+        others = [each for other, each in figures.items() if other != name]
+        chosen = max(weights, key=lambda way: sum(each[way] for each in others))
+        held_out.append(ways[chosen])
+        best.append(
+            statistics.fmean(
+                max(each) for each in zip(*(by_question[name][way] for way in weights), strict=True)
+            )
+        )
+        rows.append(f"| {name} | {chosen} | {ways[chosen]:.3f} | {best[-1]:.3f} |")
+    rows.append(f"| mean | | {statistics.fmean(held_out):.3f} | {statistics.fmean(best):.3f} |")
+    fixed = {way: statistics.fmean(each[way] for each in figures.values()) for way in weights}
+    rows += ["", ", ".join(f"{way}: {mean:.3f}" for way, mean in fixed.items())]
+    return "\n".join(rows)
 
 
 def table(figures: Figures) -> str:

@@ -4,7 +4,7 @@ import pytest
 from heddle.assistant.v1 import assistant_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
-from heddle_orchestrator.quotes.answer import answer
+from heddle_orchestrator.quotes.answer import answer, declining_answer
 from heddle_orchestrator.quotes.selection import MAX_CHARS, best_quotes
 from heddle_orchestrator.quotes.units import units_of
 from heddle_runtime.errors import NoModelError, UnavailableError, from_rpc
@@ -191,3 +191,19 @@ async def test_other_failures_of_the_default_model_fail_the_run() -> None:
 async def test_a_connected_default_model_answers() -> None:
     async with orchestrating() as harness:
         assert texts(await harness.whole(ask(default_assistant()))) == "Hello"
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("What does the course cost?", "found nothing"),
+        ("¿Cuánto cuesta el curso?", "No he encontrado"),
+        ("Quant costa el curs i quan és?", "No he trobat"),
+        ("Zenbat balio du ikastaroak?", "Ez dut"),
+        ("Was kostet der Kurs?", "nichts gefunden"),
+        ("Combien est le cours et quand ?", "n'ai rien trouvé"),
+        ("???", "found nothing"),
+    ],
+)
+def test_a_question_is_declined_in_its_language(question: str, words: str) -> None:
+    assert words in declining_answer(question)

@@ -143,6 +143,8 @@ async def test_an_assistant_can_answer_without_the_model_if_there_are_no_results
         events = await answered(ask(target))
         assert answer(events) == EMPTY
         assert events[-1].done.finish_reason == chat_pb2.FINISH_REASON_STOP
+    target.empty_response = "auto"
+    assert answer(await harness.events(ask(target))).startswith("I found nothing about this")
     assert not harness.connector.seen
 
 

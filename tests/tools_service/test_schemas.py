@@ -239,7 +239,13 @@ async def test_validation_answers_with_the_violations(
         (
             "simple_rag",
             {"collections": ["1"]},
-            {"collections": ["1"], "top_k": 3, "threshold": 0, "reranking": "none"},
+            {
+                "collections": ["1"],
+                "top_k": 3,
+                "threshold": 0,
+                "reranking": "none",
+                "only_relevant": False,
+            },
         ),
         ("rubric", {"rubric_id": 42}, {"rubric_id": 42, "format": "markdown"}),
         ("rubric", {"rubric_id": UUID}, {"rubric_id": UUID, "format": "markdown"}),

@@ -14,6 +14,9 @@ export const MARK = "studio_assistant";
 
 /** The tool that searches collections before the model answers. */
 export const SEARCH = "simple_rag";
+
+/** The answer to questions that the documents do not answer: a sentence in the question's language. */
+export const DECLINING = "auto";
 const MAX_NAMES = 50;
 const MAX_LENGTH = 100;
 
@@ -40,13 +43,14 @@ export const createUnder = (name: string, members: Members): Promise<Stored> =>
   underFreeName(name, (free) => data(api.POST("/assistants", { body: { ...members, name: free } })));
 
 /** Return the members of an assistant that answers from collections, with `{context}` in its template
- * where the passages go. */
+ * where the passages go, and declines other questions. */
 export function answeringFrom(
   collections: string[],
   template: string,
-): { prompt_template: string; tools: Binding[]; cite_sources: boolean } {
-  const tool = { type: SEARCH, mode: "augment", config: { collections } } as Binding;
-  return { prompt_template: template, tools: [tool], cite_sources: true };
+): { prompt_template: string; tools: Binding[]; cite_sources: boolean; empty_response: string } {
+  const config = { collections, only_relevant: true };
+  const tool = { type: SEARCH, mode: "augment", config } as Binding;
+  return { prompt_template: template, tools: [tool], cite_sources: true, empty_response: DECLINING };
 }
 
 /** Return the schema of a form that chooses what an assistant knows, with its texts. */

@@ -78,7 +78,8 @@ class NewVectorStore(VectorStoreUpdate):
     embedding_model: str = Field(
         default="",
         description="An extension of OpenAI's form: one of the models of "
-        "`/v1/vector_store_options`, the first of them by default.",
+        "`/v1/vector_store_options`. By default, the first of them, and "
+        "`multilingual-e5-small-q4` for other languages than English if that is Heddle's own.",
     )
     page_handling: PageHandling | None = Field(
         default=None,

@@ -13,6 +13,7 @@ from heddle_cli.commands import (
     chat,
     collections,
     doctor,
+    evaluate,
     explain,
     health,
     ingest,
@@ -65,6 +66,7 @@ app.command("up")(up.up)
 app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("chat")(chat.chat)
+app.command("evaluate")(evaluate.evaluate)
 app.command("explain")(explain.explain)
 app.command("doctor")(doctor.doctor)
 app.command("health")(health.health)

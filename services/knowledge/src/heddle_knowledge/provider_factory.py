@@ -81,6 +81,7 @@ def _remote_embedder(
         settings.embeddings_api,
         settings.embeddings_query_prefix,
         settings.embeddings_passage_prefix,
+        settings.embeddings_threshold if model == settings.embeddings_model else 0.0,
     )
 
 

@@ -101,6 +101,14 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     embeddings_tokens: int = Field(
         default=512, ge=16, description="Tokens of a text that the model reads."
     )
+    embeddings_threshold: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="The least relevance of the best passage with which assistants that decline "
+        "other subjects answer: two thirds are its similarity, one third the share of the words "
+        "of the question that it has. It depends on the model; 0 declines nothing.",
+    )
     embeddings_api: Literal["openai", "jina"] = Field(
         default="openai",
         description="How questions are told from passages: `openai` by the prefixes below, `jina` "

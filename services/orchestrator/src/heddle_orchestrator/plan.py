@@ -19,6 +19,7 @@ from heddle_orchestrator.prompts.simple_augment import SimpleAugment
 from heddle_orchestrator.prompts.slots import FilledSlots, fill
 from heddle_orchestrator.prompts.template import Template
 from heddle_orchestrator.quotes.answer import answer as quoting_answer
+from heddle_orchestrator.quotes.answer import declining_answer
 from heddle_orchestrator.strategies import Strategy
 from heddle_orchestrator.tools.bindings import (
     BoundTool,
@@ -31,6 +32,8 @@ from heddle_orchestrator.tools.failures import log_lost_tool
 
 Responses = AsyncGenerator[pb.RunCompletionResponse]
 Observe = Callable[[Responses], Responses]
+AUTOMATIC = "auto"
+"""The `empty_response` that stands for a sentence in the language of the question."""
 _UNNAMED = "A tool of this assistant has no name, and was skipped. Tell the assistant's author."
 
 
@@ -128,7 +131,14 @@ class Plan:
         agent_decides = self.strategy.router is not None and not self.bound
         if self.callable_ or not (agent_decides or all_searches_empty(self.bound)):
             return ""
-        return self.assistant.empty_response
+        text = self.assistant.empty_response
+        return declining_answer(self._question) if text == AUTOMATIC else text
+
+    @property
+    def _question(self) -> str:
+        messages = self.request.messages
+        index = question_index(messages)
+        return "" if index is None else message_text(messages[index])
 
     @property
     def may_quote(self) -> bool:
@@ -137,12 +147,9 @@ class Plan:
 
     def quoting_answer(self) -> str:
         """Return the answer without a model, after the tools have run."""
-        messages = self.request.messages
-        index = question_index(messages)
-        question = "" if index is None else message_text(messages[index])
         ran = [each for each in (*self.bound, *self.called) if each.error is None]
         sources = [source for each in ran for source in each.sources]
-        return quoting_answer(question, sources, searched=bool(ran))
+        return quoting_answer(self._question, sources, searched=bool(ran))
 
     def warnings(self) -> list[pb.RunEvent]:
         """Return warnings about the answer for the user. Call it after `generate_request`."""

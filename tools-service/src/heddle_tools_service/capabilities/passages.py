@@ -74,6 +74,8 @@ class SearchOptions:
     default of the service."""
     reranking: Reranking = "none"
     """What reorders the best passages."""
+    only_relevant: bool = False
+    """Whether a collection whose best passage is hardly similar to the question has no result."""
 
 
 NO_OPTIONS = SearchOptions()

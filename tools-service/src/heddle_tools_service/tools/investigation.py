@@ -191,7 +191,7 @@ class Investigation:
             search.query,
             top_k=config.top_k,
             threshold=config.threshold,
-            options=SearchOptions(reranking=config.reranking),
+            options=SearchOptions(reranking=config.reranking, only_relevant=config.only_relevant),
         )
         if search.tool != "hybrid_search":
             return await texts

@@ -64,6 +64,12 @@ class KnowledgeBaseConfig(ToolConfig):
         le=1.0,
         description="Similarity threshold; 0 lets everything pass",
     )
+    only_relevant: bool = Field(
+        title="Decline other subjects",
+        default=False,
+        description="Find nothing in a collection whose best passage is hardly similar to the "
+        "question, so that the assistant can say that its documents do not answer it",
+    )
     reranking: RerankingOption = "none"
 
 
@@ -198,7 +204,9 @@ async def look_up(
         top_k=call.config.top_k,
         threshold=call.config.threshold,
         sections=sections,
-        options=replace(options, reranking=call.config.reranking),
+        options=replace(
+            options, reranking=call.config.reranking, only_relevant=call.config.only_relevant
+        ),
     )
     refuse_failure(results.failures, collections)
     return results

@@ -266,7 +266,9 @@ class Assistant(_message.Message):
     """The answer if the tools that search find nothing: it replaces the answer of the model, which
     is not asked. Applies only if every search succeeded without a result and no other tool
     returned a text; for the routing agent, also if no passage is about the question. Does not
-    apply if the model can call tools (`MODE_FUNCTION`). If empty, the model answers.
+    apply if the model can call tools (`MODE_FUNCTION`). If empty, the model answers. `auto` stands
+    for a sentence in the language of the question: English, Spanish, Catalan, Basque, German or
+    French.
     """
     output_hosts: _builtins.str
     """The hosts to which images and links in the answers may lead, separated by spaces:

@@ -279,9 +279,9 @@ class Collection(_message.Message):
     package adds.
     """
     embedding_model: _builtins.str
-    """The model whose vectors the collection holds. If empty, the service's default. What a
-    service offers is in the error for a name that it does not know: `all-MiniLM-L6-v2-int8`
-    for English, `multilingual-e5-small-q4` for other languages, and those of its provider.
+    """The model whose vectors the collection holds. If empty, that of the service's provider, or
+    `all-MiniLM-L6-v2-int8` for English and `multilingual-e5-small-q4` for other languages. What a
+    service offers is in the error for a name that it does not know.
     """
     document_count: _builtins.int
     """Documents in the collection. Known only for `embedded`."""
@@ -1688,6 +1688,7 @@ class SearchCollectionsRequest(_message.Message):
     VECTOR_WEIGHT_FIELD_NUMBER: _builtins.int
     RERANKING_FIELD_NUMBER: _builtins.int
     SECTIONS_FIELD_NUMBER: _builtins.int
+    ONLY_RELEVANT_FIELD_NUMBER: _builtins.int
     query: _builtins.str
     """The question. Only the first 8,000 characters count, and the first 2,000 for the
     full-text search.
@@ -1715,6 +1716,12 @@ class SearchCollectionsRequest(_message.Message):
     sections: _builtins.bool
     """Whether the backend of a package returns the section around each passage. Collections of
     this service always return it.
+    """
+    only_relevant: _builtins.bool
+    """Returns no passage of a collection if the best one hardly answers the question, by its
+    similarity and by the words that it shares with the question. The limit depends on the
+    embedding model; that of a model of the operator's server is
+    `HEDDLE_KNOWLEDGE_EMBEDDINGS_THRESHOLD`.
     """
     @_builtins.property
     def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1747,10 +1754,11 @@ class SearchCollectionsRequest(_message.Message):
         vector_weight: _builtins.float | None = ...,
         reranking: Global___Reranking.ValueType = ...,
         sections: _builtins.bool = ...,
+        only_relevant: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight", "document_time_from", b"document_time_from", "document_time_to", b"document_time_to", "filter", b"filter", "vector_weight", b"vector_weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight", "collections", b"collections", "document_time_from", b"document_time_from", "document_time_to", b"document_time_to", "filter", b"filter", "mode", b"mode", "query", b"query", "recency_weight", b"recency_weight", "reranking", b"reranking", "sections", b"sections", "threshold", b"threshold", "top_k", b"top_k", "vector_weight", b"vector_weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight", "collections", b"collections", "document_time_from", b"document_time_from", "document_time_to", b"document_time_to", "filter", b"filter", "mode", b"mode", "only_relevant", b"only_relevant", "query", b"query", "recency_weight", b"recency_weight", "reranking", b"reranking", "sections", b"sections", "threshold", b"threshold", "top_k", b"top_k", "vector_weight", b"vector_weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__vector_weight: _TypeAlias = _typing.Literal["vector_weight"]  # noqa: Y015
     _WhichOneofArgType__vector_weight: _TypeAlias = _typing.Literal["_vector_weight", b"_vector_weight"]  # noqa: Y015

@@ -47,15 +47,19 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def indexed_text(chunk: Chunk) -> str:
-    """Return the text of a chunk that is embedded and indexed: its text under its nearest title."""
+def embedded_text(chunk: Chunk) -> str:
+    """Return the text of a chunk that is embedded: its text under its nearest title."""
     return f"{chunk.heading[-1]}\n{chunk.text}" if chunk.heading else chunk.text
 
 
 def document_rows(
-    document: Document, chunks: list[Chunk], vectors: Sequence[Vectors], collection: str
+    document: Document,
+    chunks: list[Chunk],
+    vectors: Sequence[Vectors],
+    indexed: Sequence[str],
+    collection: str,
 ) -> pa.Table:
-    """Lay out a document's chunks as rows, each with its vector, in the same order."""
+    """Lay out a document's chunks as rows, each with its vector and its text for the index."""
     count = len(chunks)
     matrix = np.stack(vectors)
     dim = matrix.shape[1]
@@ -71,7 +75,7 @@ def document_rows(
     columns = {key: [value] * count for key, value in same.items()} | {
         "ordinal": [chunk.ordinal for chunk in chunks],
         "text": [chunk.text for chunk in chunks],
-        "indexed": [indexed_text(chunk) for chunk in chunks],
+        "indexed": list(indexed),
         "heading": [list(chunk.heading) for chunk in chunks],
         "page": [chunk.page for chunk in chunks],
         "start_offset": [chunk.start for chunk in chunks],
@@ -103,7 +107,7 @@ async def find_documents(table: Table, names: Sequence[str]) -> dict[str, Docume
 
 
 async def known_vectors(table: Table, document: str) -> dict[str, Vectors]:
-    """Return the stored vectors of a document's passages, each of shape [dim], by their texts.
+    """Return the stored vectors of a document's passages, each of shape [dim], by indexed texts.
 
     All of a collection's vectors come from one model, so the same text has the same vector.
     """

@@ -188,11 +188,13 @@ class SearchOptions:
             1 - weight + weight * 0.5 ^ (age in days / 180).
         vector_weight: How much meaning counts in `hybrid`, 0 to 1; words count the rest.
         reranking: What orders the best 50 anew: nothing, or the store's reranking model.
+        only_relevant: Whether nothing is found if the best passage hardly answers the question.
     """
 
     recency_weight: float = 0.0
     vector_weight: float = DEFAULT_VECTOR_WEIGHT
     reranking: Reranking = "none"
+    only_relevant: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,12 +33,17 @@ class EmbedderInfo:
         dim: Numbers in a vector.
         revision: Changes whenever the same text would get another vector.
         max_tokens: Tokens of a text that it reads; it ignores the rest.
+        unrelated: The similarity of texts that have nothing in common.
+        threshold: The least `relevance` of the best passage if documents answer a question; 0 if it
+            is not known. `benchmarks.retrieval.declining` measures it.
     """
 
     model: str
     dim: int
     revision: str
     max_tokens: int
+    unrelated: float = 0.0
+    threshold: float = 0.0
 
 
 class Embedder(Protocol):

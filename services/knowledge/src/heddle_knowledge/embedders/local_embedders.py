@@ -28,8 +28,10 @@ _WORKER = "heddle_knowledge.embedders.worker"
 _WORKER_SECONDS = 120.0  # for one request of some 32 passages; on a quiet core it takes 2 to 8
 LOCAL_MODELS: Mapping[str, EmbedderInfo] = MappingProxyType(
     {
-        MINILM: EmbedderInfo(MINILM, DIMENSION, MODEL_SHA256[:16], TOKENS),
-        MULTILINGUAL_E5: EmbedderInfo(MULTILINGUAL_E5, DIMENSION, E5_SHA256[:16], E5_TOKENS),
+        MINILM: EmbedderInfo(MINILM, DIMENSION, MODEL_SHA256[:16], TOKENS, 0.0, 0.34),
+        MULTILINGUAL_E5: EmbedderInfo(
+            MULTILINGUAL_E5, DIMENSION, E5_SHA256[:16], E5_TOKENS, 0.75, 0.34
+        ),
     }
 )
 """The models that ship with Heddle, by their names."""

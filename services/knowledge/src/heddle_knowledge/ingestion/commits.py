@@ -37,11 +37,12 @@ class Prepared:
     document: Document
     chunks: list[Chunk]
     vectors: Sequence[Vectors]
+    indexed: Sequence[str]
 
     def rows(self, now: datetime, collection: str) -> pa.Table:
         """Lay it out as committed now."""
         document = replace(self.document, ingested_at=now)
-        return document_rows(document, self.chunks, self.vectors, collection)
+        return document_rows(document, self.chunks, self.vectors, self.indexed, collection)
 
 
 class Commits:

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,9 +16,10 @@ from heddle_knowledge.chunking import chunks as cutting
 from heddle_knowledge.chunking.options import Chunking
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.names import check_document_name
-from heddle_knowledge.collection.tables import find_document, indexed_text, known_vectors
+from heddle_knowledge.collection.tables import embedded_text, find_document, known_vectors
 from heddle_knowledge.collection.types import SAVING, Document, Ingested, IngestProgress
 from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.engines.word_forms import word_forms
 from heddle_knowledge.errors import InvalidInputError
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.ingestion.commits import Commits, Prepared
@@ -164,9 +165,11 @@ async def ingest(
     )
     chunks = parsed.chunks
     yield IngestProgress("parsing", 1, 1)
-    texts = [indexed_text(chunk) for chunk in chunks]
+    texts = [embedded_text(chunk) for chunk in chunks]
+    indexed = await asyncio.to_thread(_indexed, texts, handle.collection.language)
     async with handle.using():
-        known = await known_vectors(handle.table, source.name) if present else {}
+        stored = await known_vectors(handle.table, source.name) if present else {}
+    known = {text: stored[key] for text, key in zip(texts, indexed, strict=True) if key in stored}
     changed = [text for text in dict.fromkeys(texts) if text not in known]
     embedded = len(texts) - len(changed)
     for group in grouped(embedder, changed):
@@ -188,11 +191,15 @@ async def ingest(
         document_time=source.time or parsed.time,
         metadata=MappingProxyType({**parsed.metadata, **source.metadata}),
     )
-    prepared = Prepared(document, chunks, [known[text] for text in texts])
+    prepared = Prepared(document, chunks, [known[text] for text in texts], indexed)
     replaced = await shared.commits.put(handle, prepared)
     if graph is not None:
         await graph.parts.settle(source.name, present.sha256 if present else "", sha256)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
+
+
+def _indexed(texts: Sequence[str], language: str) -> list[str]:
+    return [word_forms(text, language) for text in texts]
 
 
 def _described(handle: CollectionHandle, source: Source) -> Document:

@@ -28,6 +28,7 @@ class RemoteEmbedder:
     shape: Shape = "openai"
     query_prefix: str = ""
     passage_prefix: str = ""
+    threshold: float = 0.0
     batch: int = 32
 
     def info(self) -> EmbedderInfo:
@@ -38,7 +39,9 @@ class RemoteEmbedder:
         """
         identity = f"{self.shape}\0{self.query_prefix}\0{self.passage_prefix}"
         revision = hashlib.sha256(identity.encode()).hexdigest()[:16]
-        return EmbedderInfo(self.server.model, self.dimension, revision, self.tokens)
+        return EmbedderInfo(
+            self.server.model, self.dimension, revision, self.tokens, threshold=self.threshold
+        )
 
     async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Embed texts, as `Embedder` says.

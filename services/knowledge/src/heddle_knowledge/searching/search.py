@@ -16,6 +16,7 @@ from heddle_knowledge.collection.types import Mode, Passage, SearchOptions
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import Condition
 from heddle_knowledge.engines.interface import Table
+from heddle_knowledge.engines.word_forms import word_forms
 from heddle_knowledge.errors import StorageError
 from heddle_knowledge.searching.candidates import (
     Candidates,
@@ -30,7 +31,7 @@ _CANDIDATES_PER_RESULT = 4
 # Documents may be replaced, or put in order, between two reads of a search.
 _ATTEMPTS = 10
 _TIME = "document_time"
-_TEXT = "indexed"
+_TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Question:
         options: How they are ordered besides.
         reranker: What `reranking="model"` asks.
         where: Which passages may be found.
+        language: That of the collection.
     """
 
     text: str
@@ -52,6 +54,7 @@ class Question:
     options: SearchOptions
     reranker: Reranker | None
     where: Condition
+    language: str
 
     @property
     def ranked_by(self) -> tuple[str, ...]:
@@ -88,7 +91,7 @@ async def _find_passages(
 ) -> list[Passage]:
     candidates = await find_candidates(
         table,
-        question.text,
+        word_forms(question.text, question.language),
         question.vector,
         count=max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT),
         mode=question.mode,

@@ -78,4 +78,5 @@ def search_options(request: pb.SearchCollectionsRequest) -> SearchOptions:
         if request.HasField("vector_weight")
         else DEFAULT_VECTOR_WEIGHT,
         reranking=choice(pb.Reranking.DESCRIPTOR, request.reranking, "none"),
+        only_relevant=request.only_relevant,
     )

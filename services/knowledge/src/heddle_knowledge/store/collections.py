@@ -42,7 +42,7 @@ class Collections:
             title: For people.
             backend: `embedded`, or the name of another backend.
             settings: What that backend needs to find it; never a secret.
-            embedding_model: Whose vectors it gets; empty: the store's default.
+            embedding_model: Whose vectors it gets; empty: the default for its language.
             language: What its words are cut as, a BCP 47 tag; empty: English.
             more: Whose it is and how its documents are treated, as fields of `Collection`.
 
@@ -56,8 +56,9 @@ class Collections:
         if more.get("graph"):
             self.context.graphs.check_possible()
         self.context.pages.check(more.get("page_handling", "pictures"))
-        embedder = self.context.offered(embedding_model).info()
         more["language"] = language_of(language)
+        model = embedding_model or self.context.model_for(more["language"])
+        embedder = self.context.offered(model).info()
         created = new_collection(name, backend, embedder, title=title, settings=settings, **more)
         await self.context.collection_store.add(created)
         return created

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.store import CollectionStore
 from heddle_knowledge.collection.types import EMBEDDED
-from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.embedders.embedding import MINILM, MULTILINGUAL_E5, Embedder
+from heddle_knowledge.engines.languages import ENGLISH
 from heddle_knowledge.errors import (
     EmbedderMismatchError,
     ForeignBackendError,
@@ -25,7 +26,7 @@ class StoreContext:
     Attributes:
         collection_store: The collections.
         embedders: What makes vectors, by the names of their models.
-        default: The model of collections that name none.
+        default: The model of collections in English that name none.
         parser: Reads documents and cuts them.
         graphs: The graphs of the collections that have one.
         pages: The pages of documents.
@@ -54,6 +55,11 @@ class StoreContext:
                 "through that backend."
             )
         return await self.collection_store.open(collection)
+
+    def model_for(self, language: str) -> str:
+        """Return the model of new collections in a language that name none."""
+        other = language != ENGLISH and self.default == MINILM
+        return MULTILINGUAL_E5 if other and MULTILINGUAL_E5 in self.embedders else self.default
 
     def offered(self, model: str) -> Embedder:
         """Return the embedder of a model; empty: the default one.

@@ -16,6 +16,7 @@ from heddle_knowledge.embedders.embedding import Embedder, EmbedderInfo, Vectors
 from heddle_knowledge.embedders.tracing import traced_embedding
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import RerankingError
+from heddle_knowledge.searching.relevance import is_relevant
 from heddle_knowledge.searching.search import Question, find
 from heddle_knowledge.store.context import StoreContext
 
@@ -80,9 +81,12 @@ class Passages:
         if not query:
             return []
         (vector,) = await traced_embedding(self._embedded(query, embedder), embedder)
-        question = Question(query, vector, mode, options, self._context.reranker, where)
+        language = handle.collection.language
+        question = Question(query, vector, mode, options, self._context.reranker, where, language)
         async with handle.using():
             passages = await find(handle.table, question, top_k=top_k, threshold=threshold)
+        if options.only_relevant and not is_relevant(query, passages, embedder.info()):
+            return []
         return await self._with_pictures(handle, passages)
 
     async def listed(

@@ -76,7 +76,7 @@ class Agents:
             bound=route.bound,
             router=self.routers.get(router, connector),
             model=ModelClient(assistant, run.context, ask, budget),
-            response=TextResponse(generate, secrets.token_hex(8), max_chars),
+            response=TextResponse(generate, secrets.token_hex(8), max_chars, small=local),
             budget=budget,
             state=route.state,
             max_prompt_chars=_MAX_LOCAL_CHARS if local else self.limits.prompt_chars,

@@ -12,8 +12,10 @@ from heddle_runtime.contract.frontend_payloads import Response
 
 from heddle_orchestrator.agent import output_events
 from heddle_orchestrator.agent.context_builder import Citation, errors, passage_texts, sources
+from heddle_orchestrator.agent.environment import all_text
 from heddle_orchestrator.agent.policy import nothing_usable
 from heddle_orchestrator.agent.state import State
+from heddle_orchestrator.agent.word_matching import coverage
 from heddle_orchestrator.functions import Generate
 from heddle_orchestrator.functions.budget import add_usage
 from heddle_orchestrator.tools.bindings import BoundTool
@@ -23,6 +25,8 @@ from heddle_orchestrator.tools.sources import SentText, source_events
 GenerateRequest = connector_pb2.GenerateWholeMessageRequest
 _INCOMPLETE = "Some information is missing. Say so if it matters for the answer."
 _NOTHING_USABLE = "found nothing about the question. Say so, and name no source."
+_MAX_SMALL = 3
+"""The number of passages for a small model: more of them distract it from the right one."""
 _CITE = "Name the manual and the page of every fact in the answer."
 
 
@@ -34,6 +38,8 @@ class TextResponse:
     query_id: str
     max_chars: int
     """The limit of the results in the prompt, in characters."""
+    small: bool = False
+    """Whether the model is small: it reads the best passages alone, without instructions."""
 
     async def events(
         self,
@@ -53,7 +59,7 @@ class TextResponse:
             usage: The usage of the decisions. It is added to that of the answer.
             include_sources: Whether the response lists its sources.
         """
-        results, citations = _results(state, self.max_chars)
+        results, citations = _results(state, self.max_chars, small=self.small)
         if results:
             _insert(request.generation, results)
         if sent := source_events(called, SentText(results)):
@@ -85,7 +91,7 @@ class TextResponse:
         return [output_events.event(response, self.query_id), pb.RunEvent(done=total)]
 
 
-def _results(state: State, max_chars: int) -> tuple[str, tuple[Citation, ...]]:
+def _results(state: State, max_chars: int, *, small: bool) -> tuple[str, tuple[Citation, ...]]:
     """Return the results of a run for the model that answers, and their sources."""
     environment = state.environment
     parts: list[str] = []
@@ -96,14 +102,23 @@ def _results(state: State, max_chars: int) -> tuple[str, tuple[Citation, ...]]:
             parts.append(f"{', '.join(tools)} {_NOTHING_USABLE}")
     elif not environment.is_empty():
         objects = environment.objects()
+        if small:
+            objects = _best(state.query, objects)
         citations = sources(objects)
         state.sent_passages = passage_texts(objects, max_chars)
-        parts += ["What was found:", *state.sent_passages]
-        if citations:
+        parts += ["Text:" if small else "What was found:", *state.sent_passages]
+        if citations and not small:
             parts.append(_CITE)
-    if environment.errors:
+    if environment.errors and not (small and parts):
         parts += [*errors(environment), _INCOMPLETE]
     return "\n\n".join(parts), citations
+
+
+def _best(question: str, objects: Sequence[str]) -> tuple[str, ...]:
+    """Return the objects that have most words of a question, in their order."""
+    ranked = sorted(objects, key=lambda each: coverage(question, all_text([each])), reverse=True)
+    chosen = ranked[:_MAX_SMALL]
+    return tuple(each for each in objects if each in chosen)
 
 
 def _insert(generation: connector_pb2.GenerateMessageRequest, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The answer of an assistant without a model, in the languages of the studio."""
+"""The answers without a model: quotes, and that nothing was found."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -59,6 +59,19 @@ _TEXTS: Mapping[str, _Texts] = {
         word_set("zer zein noiz zenbat nola da dira eta nor non zergatik du dute"),
     ),
 }
+_DECLINING: Mapping[str, str] = {
+    "en": "I found nothing about this in the documents, so I cannot answer it.",
+    "es": "No he encontrado nada sobre esto en los documentos, así que no puedo responder.",
+    "ca": "No he trobat res sobre això en els documents, així que no puc respondre.",
+    "eu": "Ez dut honi buruz ezer aurkitu dokumentuetan, eta ezin dut erantzun.",
+    "de": "Dazu habe ich in den Dokumenten nichts gefunden; ich kann es nicht beantworten.",
+    "fr": "Je n'ai rien trouvé à ce sujet dans les documents et ne peux donc pas répondre.",
+}
+_COMMON: Mapping[str, frozenset[str]] = {
+    **{language: texts.common for language, texts in _TEXTS.items()},
+    "de": word_set("was wie wann wo wer welche welcher welches warum ist sind der die das"),
+    "fr": word_set("quel quelle quels quelles quand comment combien est sont où qui pourquoi une"),
+}
 
 
 def answer(question: str, sources: Iterable[tool_pb2.Source], *, searched: bool) -> str:
@@ -69,17 +82,23 @@ def answer(question: str, sources: Iterable[tool_pb2.Source], *, searched: bool)
         sources: What the tools found, best first.
         searched: Whether tools looked for something.
     """
-    texts = _TEXTS[_language(question)]
+    own = {language: each.common for language, each in _TEXTS.items()}
+    texts = _TEXTS[_language(question, own)]
     quotes = best_quotes(question, list(sources))
     if quotes:
         return "\n\n".join([texts.quotes, *(_shown(each, texts) for each in quotes), texts.connect])
     return f"{texts.nothing if searched else texts.no_sources} {texts.connect}"
 
 
-def _language(question: str) -> str:
+def declining_answer(question: str) -> str:
+    """Return the sentence that the documents do not answer a question, in its language."""
+    return _DECLINING[_language(question, _COMMON)]
+
+
+def _language(question: str, common: Mapping[str, frozenset[str]]) -> str:
     """Return the language with the most common words in a question, English if none has any."""
     used = set(words(question))
-    return max(_TEXTS, key=lambda language: len(used & _TEXTS[language].common))
+    return max(common, key=lambda language: len(used & common[language]))
 
 
 def _shown(quote: Quote, texts: _Texts) -> str:

@@ -53,6 +53,7 @@ class CollectionSearch:
             recency_weight=options.recency_weight,
             vector_weight=options.vector_weight,
             reranking=_RERANKINGS[options.reranking],
+            only_relevant=options.only_relevant,
             sections=sections,
         )
         if options.time_from is not None:

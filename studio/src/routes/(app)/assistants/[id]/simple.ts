@@ -2,7 +2,7 @@
 
 import { type Language, language, t } from "#lib/i18n/index.svelte.ts";
 import { languageOf, madePrompt } from "#lib/made-prompt.ts";
-import { SEARCH } from "#lib/new-assistant.ts";
+import { DECLINING, SEARCH } from "#lib/new-assistant.ts";
 import type { Schema } from "#lib/schema-form/schema.ts";
 import type { Assistant, Binding } from "./assistant.ts";
 import { type Tool, toolTexts } from "#lib/tools.ts";
@@ -68,10 +68,23 @@ export function setCollections(assistant: Assistant, collections: unknown): void
   else if (known) known.config = { ...known.config, collections };
   else {
     const id = newBindingId(SEARCH, assistant.tools);
-    const config = { collections };
+    const config = { collections, only_relevant: true };
     assistant.tools.unshift({ id, type: SEARCH, mode: "augment", enabled: true, slot: "", config });
     assistant.cite_sources = true;
+    assistant.empty_response ||= DECLINING;
   }
+}
+
+/** Return whether an assistant declines questions that its documents do not answer. */
+export const declines = (assistant: Assistant): boolean =>
+  knowledgeOf(assistant)?.config?.["only_relevant"] === true && assistant.empty_response !== "";
+
+/** Let an assistant decline such questions, or not. */
+export function setDeclines(assistant: Assistant, value: boolean): void {
+  const known = knowledgeOf(assistant);
+  if (!known) return;
+  known.config = { ...known.config, only_relevant: value };
+  assistant.empty_response = value ? assistant.empty_response || DECLINING : "";
 }
 
 /** Use a tool: when the model asks for it if the model can, else always. */
@@ -102,7 +115,7 @@ export function hiddenSettings(assistant: Assistant, catalog: Catalog): string[]
     template_syntax: assistant.template_syntax === "lamb",
     strategy: (assistant.strategy || DEFAULT_STRATEGY) !== DEFAULT_STRATEGY,
     max_tool_rounds: Boolean(assistant.max_tool_rounds),
-    empty_response: assistant.empty_response !== "",
+    empty_response: ![DECLINING, ""].includes(assistant.empty_response),
     prompt_processor: (assistant.prompt_processor || DEFAULT_PROCESSOR) !== DEFAULT_PROCESSOR,
     cite_sources: assistant.cite_sources !== (knowledgeOf(assistant)?.type === SEARCH),
     output_hosts: assistant.output_hosts !== "",
@@ -119,7 +132,7 @@ function ofBinding(binding: Binding, index: number, catalog: Catalog): string[] 
     ...(binding.enabled === false ? ["enabled"] : []),
     ...BINDING_SETTINGS.filter((name) => binding[name] !== undefined && binding[name] !== null),
     ...Object.keys(binding.config ?? {})
-      .filter((name) => !shown.has(name))
+      .filter((name) => !shown.has(name) && !(binding.type === SEARCH && name === "only_relevant"))
       .map((name) => `config.${name}`),
   ];
   return names.map((name) => `tools[${index}].${name}`);

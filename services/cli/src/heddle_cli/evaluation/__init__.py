@@ -1,0 +1,1 @@
+"""Compares the answers of an assistant with what is expected of them."""
