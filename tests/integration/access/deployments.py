@@ -63,7 +63,8 @@ CALLERS: dict[Role, Identity | None] = {
 as `member` and `unknown user` call with. The owner and both colleagues are creators."""
 ADDRESSES = {
     **dict.fromkeys(
-        ("account", "assistant", "audit", "person", "rubric", "usage"), "heddle_assistants"
+        ("account", "assistant", "audit", "conversation", "person", "rubric", "usage"),
+        "heddle_assistants",
     ),
     "connector": "heddle_connector",
     "health": "heddle_orchestrator",

@@ -87,6 +87,9 @@ async def _assistants(it: Installation, ana: httpx.AsyncClient, bea: httpx.Async
     message = {"role": "user", "content": f"I am {it.canary}."}
     body = {"model": f"lamb_assistant.{it.assistant}", "messages": [message]}
     await _post(ana, "/v1/chat/completions", body)
+    conversation = await _post(ana, "/v1/conversations", {"title": it.canary})
+    body = {"model": body["model"], "input": f"I am {it.canary}."}
+    await _post(ana, "/v1/responses", body | {"conversation": conversation["id"]})
     gone = await _post(ana, "/assistants", own | {"name": f"gone_{it.canary}"})
     response = await ana.delete(f"/assistants/{gone['id']}")
     assert response.is_success, response.text
