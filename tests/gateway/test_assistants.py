@@ -170,11 +170,15 @@ async def test_models_are_the_published_assistants_that_are_not_deleted(shelf: L
 
 
 @pytest.mark.parametrize("connector", ["bypass", "no_such_connector"])
-async def test_models_for_debugging_and_those_that_are_not_set_up_are_not_offered(
+async def test_lists_offer_none_for_debugging_and_none_that_is_not_set_up(
     shelf: Library, connector: str
 ) -> None:
     await made(shelf, model={"connector": connector, "model": "any"}, published=True)
     assert (await shelf["ana"].get("/v1/models")).json()["data"] == []
+    for person in ("ana", "ben"):
+        assert (await shelf[person].get("/assistants")).json()["assistants"] == []
+    own = (await shelf["ana"].get("/assistants?selection=own")).json()["assistants"]
+    assert len(own) == 1
 
 
 async def test_lists_come_in_pages_and_can_be_narrowed(shelf: Library) -> None:

@@ -206,6 +206,21 @@ FILTERS: list[tuple[Any, list[int]]] = [
 ]
 
 
+async def test_a_page_of_the_web_is_read_in_place_of_a_file(shelf: Shelves) -> None:
+    [page, _] = await uploaded(shelf)
+    stores = shelf.openai["ana"].vector_stores
+    store = await stores.create(name="Pages")
+    with pytest.raises(openai.BadRequestError):
+        await stores.files.create(store.id, file_id=page, extra_body={"url": "ftp://x/y"})
+    # Private networks are out of reach, so the file's own text would be the only way to succeed.
+    body = {"url": "http://127.0.0.1:9/syllabus"}
+    await stores.files.create(store.id, file_id=page, extra_body=body)
+    file = await stores.files.poll(page, vector_store_id=store.id, poll_interval_ms=20)
+    assert file.status == "failed"
+    assert file.last_error is not None
+    assert "private network" in file.last_error.message
+
+
 async def test_filters_compare_the_attributes_of_files(shelf: Shelves) -> None:
     stores = shelf.openai["ana"].vector_stores
     store = await stores.create(name="Looms")

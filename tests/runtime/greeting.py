@@ -27,6 +27,8 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
     """The references of the calls that are over, however they ended."""
     asked: list[str] = field(default_factory=list)
     """The references and page tokens that came in calls of one answer."""
+    fresh: list[bool] = field(default_factory=list)
+    """Whether the callers of `ListStrategies` had just changed settings."""
     slow: bool = False
     """Whether `slow once` was so."""
     streams: int = 0
@@ -40,6 +42,7 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
         self, request: pb.ListStrategiesRequest, context: Context
     ) -> pb.ListStrategiesResponse:
         self.asked.append(request.page_token)
+        self.fresh.append(caller().fresh)
         match request.page_token:
             case "busy":
                 raise ResourceExhaustedError("Too many questions.", retry_after=7, provider="p")

@@ -18,7 +18,7 @@ from heddle_runtime.errors import (
     UnimplementedError,
     from_rpc,
 )
-from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
+from heddle_runtime.identity.call_metadata import CALLER, Caller, calling_as, new_call_options
 from heddle_runtime.identity.callers import DEVELOPER
 from heddle_runtime.rpc.client import streaming
 from heddle_runtime.settings.service import ServiceSettings
@@ -55,6 +55,16 @@ async def test_responses_arrive_in_order_and_the_stream_ends(service: grpc.aio.C
     call = pb_grpc.OrchestratorServiceStub(service).RunCompletion(ask(""), **new_call_options(5))
 
     assert [response.events[0].text_delta async for response in call] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+async def test_a_change_of_settings_is_known_in_the_services_called(
+    service: grpc.aio.Channel, greeter: Greeter, fresh: bool
+) -> None:
+    stub = pb_grpc.OrchestratorServiceStub(service)
+    with calling_as(Caller("req_1", DEVELOPER, fresh=fresh)):
+        await stub.ListStrategies(pb.ListStrategiesRequest(), **new_call_options(5))
+    assert greeter.fresh == [fresh]
 
 
 async def test_a_failure_arrives_as_the_exception_that_was_raised(

@@ -123,3 +123,12 @@ async def test_a_value_is_loaded_without_the_identity_and_the_grant_of_who_comes
     with calling_as(first):
         assert await cache.get("a", load) == Caller("req_1")
         assert caller() == first
+
+
+async def test_who_has_just_changed_settings_gets_no_older_value() -> None:
+    cache: TTLCache[str, int] = TTLCache(60)
+    load = Loader()
+    assert await cache.get("a", load) == 1
+    with calling_as(Caller("req_1", fresh=True)):
+        assert await cache.get("a", load) == 2
+    assert await cache.get("a", load) == 2

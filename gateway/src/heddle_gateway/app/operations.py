@@ -32,6 +32,7 @@ from heddle_gateway.http import openapi
 from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
+from heddle_gateway.offered import offer_only
 from heddle_gateway.openai import (
     conversations,
     embeddings,
@@ -77,6 +78,7 @@ _CONTRACTS = {
     "usage": usage_pb2,
     "versions": versions_pb2,
 }
+_REVISIONS = {"ListAssistants": offer_only}
 _service = Routes("service", Access.OPEN)
 
 
@@ -94,7 +96,7 @@ def operations(extensions: Iterable[Extension]) -> list[Operation]:
         *(
             operation
             for client, contract in _CONTRACTS.items()
-            for operation in transcoded_operations(client, contract.DESCRIPTOR)
+            for operation in transcoded_operations(client, contract.DESCRIPTOR, _REVISIONS)
         ),
         *_service.operations,
         *(operation for each in extensions for operation in each.operations),

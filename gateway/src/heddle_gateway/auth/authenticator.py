@@ -1,12 +1,14 @@
 """Authenticates requests: a key, or the cookie of a session, becomes the identity of the caller."""
 
+import time
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Protocol
 
 from heddle_runtime.errors import UnauthenticatedError
-from heddle_runtime.identity.call_metadata import AUTHORIZATION, CALLER, Caller
+from heddle_runtime.identity.call_metadata import AUTHORIZATION, CALLER, Caller, caller
 from heddle_runtime.identity.callers import DEVELOPER, Identity, home
+from heddle_runtime.rpc.organization_settings import CACHE_SECONDS
 
 from heddle_gateway.auth.browsers import Browsers
 from heddle_gateway.auth.credentials import AnyCredential, KeyCredential, SessionCredential
@@ -52,6 +54,8 @@ class Authenticator:
     """The rate limits of keys and organisations; None if there are none."""
     turns: FairTurns | None = None
     """The turns of organisations; None: requests start at once."""
+    _fresh_until: dict[tuple[str, str], float] = field(default_factory=dict, init=False)
+    """By subject and organisation of a caller, until when caches may lack a change of settings."""
 
     async def admit(self, request: RawRequest, *, required: bool) -> None:
         """Authenticate a request, and set the caller of the calls that it causes.
@@ -141,7 +145,17 @@ class Authenticator:
 
     def enter(self, request: RawRequest, identity: Identity = NOBODY) -> None:
         """Make the calls of this request on behalf of `identity`."""
-        CALLER.set(Caller(request.request_id, identity, request.trace))
+        end = self._fresh_until.get((identity.subject, identity.organization), 0.0)
+        CALLER.set(
+            Caller(request.request_id, identity, request.trace, fresh=end > time.monotonic())
+        )
+
+    def note_change(self) -> None:
+        """Let the next requests of the caller, who has changed settings, use no older ones."""
+        now = time.monotonic()
+        current = {who: end for who, end in self._fresh_until.items() if end > now}
+        who = caller().identity
+        self._fresh_until = current | {(who.subject, who.organization): now + CACHE_SECONDS}
 
 
 def _refused(key: str, token: str) -> UnauthenticatedError:

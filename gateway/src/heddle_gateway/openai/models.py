@@ -1,11 +1,7 @@
 """`/v1/models`: assistants as OpenAI's models."""
 
-import asyncio
-from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Annotated, Any, Literal
 
-import structlog
 from heddle.assistant.v1.assistant_pb2 import (
     Assistant,
     AssistantSummary,
@@ -13,22 +9,19 @@ from heddle.assistant.v1.assistant_pb2 import (
     GetAssistantRequest,
     ListAssistantsRequest,
 )
-from heddle.connector.v1.connector_pb2 import ListConnectorsRequest
 from heddle_runtime.errors import HeddleError
-from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
 from pydantic import Field
 
 from heddle_gateway.http.error_responses import RejectedRequestError, from_error
 from heddle_gateway.http.models import Model
+from heddle_gateway.offered import offered
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import LIST_SECONDS, call, items
-from heddle_gateway.state import State
 from heddle_gateway.transcoding.messages import writer
 from heddle_gateway.transcoding.schemas import described_as
 
 PREFIX = "lamb_assistant."
 routes = Routes("completions")
-log = structlog.get_logger(__name__)
 
 
 class ModelView(Model):
@@ -66,15 +59,10 @@ async def list_models(api: Call) -> ModelList:
     """
     method = api.services.assistants.ListAssistants
     assistants = await items(method, ListAssistantsRequest(), "assistants", LIST_SECONDS)
+    shown = await offered(api.state, assistants)
     if api.state.other_system is not None:
-        return ModelList(data=[_view(each) for each in reversed(assistants)])
-    try:
-        offered = await _offered(api.state, {each.organization for each in assistants})
-    except HeddleError as error:  # clients that see no models remove them from their own lists
-        log.warning("connectors not known", reason=error.reason)
-    else:
-        assistants = [each for each in assistants if each.connector in offered[each.organization]]
-    return ModelList(data=[_view(each) for each in assistants])
+        shown.reverse()
+    return ModelList(data=[_view(each) for each in shown])
 
 
 @routes.get("/v1/models/{id:path}", "/models/{id:path}", errors=(404, 422))
@@ -86,22 +74,6 @@ async def get_model(api: Call, id_: ModelId) -> ModelView:
     except HeddleError as error:
         raise RejectedRequestError(from_error(error, model=True)) from error
     return _view(response.assistant)
-
-
-async def _offered(state: State, organizations: Iterable[str]) -> Mapping[str, set[str]]:
-    """Return by organisation the connectors whose models answer people."""
-    names = list(organizations)
-    known = state.offered_connectors
-    loads = (known.get(each, partial(_load, state, each)) for each in names)
-    return dict(zip(names, await asyncio.gather(*loads), strict=True))
-
-
-async def _load(state: State, organization: str) -> set[str]:
-    request = ListConnectorsRequest(organization=organization or DEFAULT_ORGANIZATION)
-    with state.credentials.as_service():
-        method = state.services.connectors.ListConnectors
-        connectors = await items(method, request, "connectors", LIST_SECONDS)
-    return {each.name for each in connectors if each.usable and not each.debugging}
 
 
 def _view(assistant: AssistantSummary | Assistant) -> ModelView:

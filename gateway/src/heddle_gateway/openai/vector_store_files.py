@@ -67,6 +67,12 @@ class AttachedFile(AttributesUpdate):
 
     file_id: Identifier
     chunking_strategy: ChunkingStrategy = None
+    url: str = Field(
+        default="",
+        description="An extension of OpenAI's form: the address of a document, for example a web "
+        "page, that is read in place of the file's content. The file names it.",
+        examples=[""],
+    )
 
 
 class FileError(Model):
@@ -198,6 +204,8 @@ async def create(api: Call, id_: VectorStoreId, body: AttachedFile) -> VectorSto
     request = files_pb2.AttachFileRequest(
         collection=store.id, file_id=body.file_id, attributes=to_attributes(body.attributes)
     )
+    if body.url:
+        request.uri, request.source = body.url, files_pb2.FILE_SOURCE_WEB
     response = await call(api.services.files.AttachFile, request)
     return view(response.file, store)
 

@@ -157,6 +157,8 @@ class PathEndpoint:
         call = Call(self._state, Request(scope, receive, send), raw, operation.status)
         arguments = await _arguments(operation, call)
         response = _response(await operation.function(call, **arguments), call)
+        if operation.tag == "organizations" and operation.method != "GET":
+            self._state.authenticator.note_change()
         if response is not None:
             await response(scope, receive, send)
 

@@ -1,9 +1,10 @@
 """The routes of methods: compiled once, from `google.api.http` and the options of the contracts."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, cast
 
 from google.api import annotations_pb2, http_pb2
@@ -21,26 +22,32 @@ from heddle_gateway.http.models import Deleted, IfNoneMatch
 from heddle_gateway.http.operations import Operation
 from heddle_gateway.routing import ETAG, LOCATION, Call
 from heddle_gateway.services import call
+from heddle_gateway.state import State
 from heddle_gateway.transcoding import schemas
 from heddle_gateway.transcoding.messages import reader, writer
 
 _VARIABLE = re.compile(r"\{([a-z_.]+)\}")
 _HEADERS = {"etag", "only_new"}
+Revise = Callable[[State, Any, Any], Awaitable[Message]]
+"""Returns what a route answers for the request and the response of its method."""
 
 
-def operations(client: str, contract: FileDescriptor) -> "Iterator[TranscodedOperation]":
+def operations(
+    client: str, contract: FileDescriptor, revisions: Mapping[str, Revise] = MappingProxyType({})
+) -> "Iterator[TranscodedOperation]":
     """Yield the routes of the services of a contract.
 
     Args:
         client: The name of their client in `ServiceClients`.
         contract: The file that declares them.
+        revisions: By the name of a method, what changes its responses.
     """
     for service in contract.services_by_name.values():
         for method in service.methods:
             rule = method.GetOptions().Extensions[annotations_pb2.http]
             if rule.WhichOneof("pattern"):
                 texts = method.GetOptions().Extensions[rest_pb2.route].additional_descriptions
-                yield _operation(Binding(client, method, rule))
+                yield _operation(Binding(client, method, rule), revisions.get(method.name))
                 for each, text in zip(rule.additional_bindings, texts, strict=True):
                     yield _operation(Binding(client, method, each, text))
 
@@ -50,7 +57,7 @@ def operation(client: str, contract: FileDescriptor, method: str) -> "Transcoded
     return next(each for each in operations(client, contract) if each.binding.method.name == method)
 
 
-def _operation(binding: "Binding") -> "TranscodedOperation":
+def _operation(binding: "Binding", revise: Revise | None = None) -> "TranscodedOperation":
     route = binding.route
     headers = (ETAG if binding.has_etag else {}) | (LOCATION if route.location else {})
     errors = {*route.errors}
@@ -63,7 +70,7 @@ def _operation(binding: "Binding") -> "TranscodedOperation":
     return TranscodedOperation(
         binding.verb.upper(),
         binding.path,
-        Transcoder(binding),
+        Transcoder(binding, revise),
         route.tag,
         status=route.status or 200,
         errors=sorted(errors),
@@ -256,8 +263,9 @@ class TranscodedOperation(Operation):
 class Transcoder:
     """Answers the requests of a route with a call of its method."""
 
-    def __init__(self, binding: Binding) -> None:
+    def __init__(self, binding: Binding, revise: Revise | None = None) -> None:
         self.binding = binding
+        self._revise = revise
         self._client = binding.client
         self._name = binding.method.name
         self._variables = binding.variables
@@ -303,7 +311,10 @@ class Transcoder:
         if self._only_new:
             request["only_new"] = api.must_be_new()
         method = getattr(getattr(api.services, self._client), self._name)
-        response = await call(method, self._request(**request))
+        message = self._request(**request)
+        response = await call(method, message)
+        if self._revise is not None:
+            response = await self._revise(api.state, message, response)
         return self.answer(api, response, path)
 
     def answer(self, api: Call, response: Any, path: Mapping[str, str]) -> dict[str, Any]:  # noqa: ANN401 - of the method, or one with the same fields

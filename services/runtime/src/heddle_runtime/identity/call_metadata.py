@@ -18,6 +18,7 @@ REQUEST_ID = "x-request-id"
 TRACE = "traceparent"
 AUTHORIZATION = "authorization"
 GRANT = "heddle-grant"
+FRESH = "heddle-fresh"
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -28,6 +29,8 @@ class Caller(msgspec.Struct, frozen=True):
     traceparent: str = ""
     grant: str = ""
     """Not verified; see `heddle_runtime.identity.grants`."""
+    fresh: bool = False
+    """Whether the caller has just changed settings, so that cached ones are loaded again."""
 
 
 CALLER: ContextVar[Caller] = ContextVar("heddle_caller")
@@ -75,7 +78,7 @@ def calling_as(new: Caller) -> Iterator[None]:
 def on_behalf_of(identity: Identity) -> Caller:
     """Return a caller with the ids of the current request, and without its grant."""
     current = caller()
-    return Caller(current.request_id, identity, current.traceparent)
+    return Caller(current.request_id, identity, current.traceparent, fresh=current.fresh)
 
 
 def new_request_id() -> str:
@@ -107,6 +110,8 @@ def new_call_options(timeout: float) -> CallOptions:
         metadata += ((TRACE, trace_of_calls(current.traceparent)),)
     if current.grant:
         metadata += ((GRANT, current.grant),)
+    if current.fresh:
+        metadata += ((FRESH, "true"),)
     return {"timeout": timeout, "metadata": metadata}
 
 

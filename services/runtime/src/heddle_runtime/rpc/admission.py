@@ -55,6 +55,8 @@ class AdmissionControl:
         authorization: str,
         traceparent: str,
         grant: str = "",
+        *,
+        fresh: bool = False,
     ) -> None:
         """Set the caller from the call's metadata. The service that uses a grant verifies it.
 
@@ -67,7 +69,7 @@ class AdmissionControl:
         request_id = _sanitised(request_id) or new_request_id()
         CALLER.set(Caller(request_id))  # a rejected call is logged with its id
         identity = self.identity(authorization, audience)
-        CALLER.set(Caller(request_id, identity, _sanitised(traceparent), grant))
+        CALLER.set(Caller(request_id, identity, _sanitised(traceparent), grant, fresh))
 
     def identity(self, authorization: str, audience: str) -> Identity:
         """Return the identity in the metadata of a call.

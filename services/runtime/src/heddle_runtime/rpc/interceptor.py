@@ -31,6 +31,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity.call_metadata import (
     AUTHORIZATION,
+    FRESH,
     GRANT,
     REQUEST_ID,
     TRACE,
@@ -278,6 +279,7 @@ def _authenticate(
         metadata.get(AUTHORIZATION, ""),
         metadata.get(TRACE, ""),
         metadata.get(GRANT, ""),
+        fresh=FRESH in metadata,
     )
 
 
@@ -289,7 +291,7 @@ def received_metadata(context: grpc.aio.ServicerContext[Any, Any]) -> dict[str, 
     """
     metadata: dict[str, str] = {}
     for key, value in context.invocation_metadata() or ():
-        if key in (AUTHORIZATION, GRANT, REQUEST_ID, TRACE):
+        if key in (AUTHORIZATION, FRESH, GRANT, REQUEST_ID, TRACE):
             if key in metadata and key == AUTHORIZATION:  # ambiguous
                 raise UnauthenticatedError("The call carries two authorizations.")
             metadata[key] = value if isinstance(value, str) else value.decode("ascii", "replace")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from heddle_runtime.errors import DeadlineError
-from heddle_runtime.identity.call_metadata import calling_as, on_behalf_of
+from heddle_runtime.identity.call_metadata import caller, calling_as, on_behalf_of
 from heddle_runtime.identity.callers import NO_IDENTITY
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -48,7 +48,8 @@ class TTLCache(Generic[KeyT, ValueT]):
 
         Concurrent calls for a key wait for the same load and share its failure. Therefore `load`
         must have a deadline of its own instead of that of the first caller, and calls services as
-        the identity that it names: it has none of its own.
+        the identity that it names: it has none of its own. A caller that has just changed
+        settings gets no older value.
 
         Args:
             key: The key of the entry.
@@ -58,7 +59,7 @@ class TTLCache(Generic[KeyT, ValueT]):
         Raises:
             DeadlineError: The value was not loaded in time.
         """
-        entry = self._entries.get(key)
+        entry = None if caller().fresh else self._entries.get(key)
         if entry is None or not entry.is_valid():
             # The time to live starts now: the value may change while it is being loaded.
             with calling_as(on_behalf_of(NO_IDENTITY)):  # the value is for several callers
