@@ -31,7 +31,9 @@ def change(studio: Studio, identifier: str, **members: Any) -> None:
 def open_editor(screen: Screen, identifier: str) -> None:
     """Open the editor, and wait until all of it is shown."""
     screen.open(f"assistants/{identifier}")
+    screen.page.locator("[data-field=prompt_template]").scroll_into_view_if_needed()
     expect(template(screen.page)).to_be_visible()
+    screen.page.evaluate("scrollTo(0, 0)")
     expect(screen.page.get_by_role("heading", name="Strategy and answers")).to_be_visible()
     open_sections(screen.page)
 

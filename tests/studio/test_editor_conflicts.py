@@ -16,7 +16,7 @@ from studio.editing import (
 )
 from studio.harness import KEY, VIEWS, Studio, running
 
-SLOT = "Place in the prompt (slot) (optional)"
+SLOT = "Place in the prompt (optional)"
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 SLOW = 20_000
 """Milliseconds, for what waits for another request first."""
@@ -177,7 +177,7 @@ def test_faults_are_beside_their_fields_and_in_a_list_in_the_order_of_the_form(
         expect(alert).to_contain_text("The assistant is not saved: 3 faults.")
         links = alert.get_by_role("button")
         expect(links).to_have_text(
-            ["Name", "Word count: Place in the prompt (slot)", "Hosts of links and images"]
+            ["Name", "Word count: Place in the prompt", "Hosts of links and images"]
         )
         expect(page.get_by_label("Name", exact=True)).to_have_attribute("aria-invalid", "true")
         links.nth(1).click()

@@ -68,7 +68,7 @@ def test_the_keyboard_alone_creates_an_assistant(development: Studio, width: int
         tab_to(page, "Add Word count")
         page.keyboard.press("Enter")
         expect(page.get_by_role("button", name="Word count", expanded=True)).to_be_focused()
-        tab_to(page, "Place in the prompt (slot) (optional)")
+        tab_to(page, "Place in the prompt (optional)")
         page.keyboard.type("words")
         page.get_by_role("heading", level=1).evaluate("it => { it.tabIndex = -1; it.focus(); }")
         tab_to(page, "{words} Word count")

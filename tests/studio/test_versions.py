@@ -152,7 +152,7 @@ def test_any_two_versions_are_compared_by_field_with_the_keyboard(
         panel = page.get_by_role("region", name="Version 3")
         expect(panel.locator("ins")).to_have_text(["[added: The end!]"])
         expect(panel.locator("del")).to_have_text(["[removed: End.]"])
-        expect(panel.get_by_role("heading", name="Tool: Knowledge Base RAG pages")).to_be_visible()
+        expect(panel.get_by_role("heading", name="Tool: Knowledge pages")).to_be_visible()
         expect(panel.get_by_text("Results", exact=True)).to_be_visible()
         expect(panel.get_by_role("heading", name="Tool: Word Count")).to_be_visible()
         panel.get_by_role("button", name=re.compile("unchanged characters")).press("Enter")

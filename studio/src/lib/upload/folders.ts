@@ -4,8 +4,22 @@ export interface ChosenFile {
   file: File;
   /** Its folders and its name, such as `week 1/looms.pdf`. */
   path: string;
+  /** The address of a page that is read in place of the content. */
+  url?: string;
 }
 
+/** Return a file that names a page of the web.
+ *
+ * Throws TypeError: The text is no address.
+ */
+export function chosenPage(text: string): ChosenFile {
+  const { href, host, pathname, search } = new URL(text.includes("://") ? text : `https://${text}`);
+  const name = `${host}${pathname}${search}`.replace(/[^\p{L}\p{N}.-]+/gu, "-").replace(/-$/, "");
+  const file = new File([href], `${name.slice(0, MAX_NAME_CHARACTERS)}.txt`, { lastModified: 0 });
+  return { file, path: file.name, url: href };
+}
+
+const MAX_NAME_CHARACTERS = 200;
 const LEFT_BY_SYSTEMS = new Set(["thumbs.db", "desktop.ini"]);
 
 /** Return what was chosen with an `<input type="file">`. */

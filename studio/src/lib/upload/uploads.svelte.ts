@@ -40,6 +40,8 @@ export class Upload {
     readonly path: string,
     /** What makes the server store it once. */
     readonly key: string,
+    /** The address of a page that is read in place of the content. */
+    readonly url = "",
   ) {}
 
   get folder(): string {
@@ -86,11 +88,11 @@ export class Uploads {
   add(chosen: readonly ChosenFile[]): void {
     const known = new Set(this.all.map((each) => each.key));
     const added: Upload[] = [];
-    for (const { file, path } of chosen) {
+    for (const { file, path, url } of chosen) {
       const key = [this.collection, path, file.size, file.lastModified].join("/").slice(-2_000);
       if (known.has(key)) continue;
       known.add(key);
-      added.push(new Upload(file, path, key));
+      added.push(new Upload(file, path, key, url));
     }
     this.all = [...this.all, ...added];
     this.#waiting.push(...added);
@@ -170,9 +172,9 @@ export class Uploads {
     return sendFile({ file, key, onProgress, signal: this.#stop.signal });
   }
 
-  async #attach({ fileId, folder }: Upload): Promise<void> {
+  async #attach({ fileId, folder, url }: Upload): Promise<void> {
     const attributes = folder ? { folder: folder.slice(0, MAX_FOLDER_CHARACTERS) } : null;
-    const body = { file_id: fileId, attributes };
+    const body = { file_id: fileId, attributes, url };
     const params = { path: { id: this.collection } };
     await data(api.POST("/v1/vector_stores/{id}/files", { params, body }));
   }

@@ -50,7 +50,7 @@ class FastVectorSearchArguments(SearchText):
 
 @tool(
     "fast_vector_search",
-    title="Fast Vector Search",
+    title="Search by meaning",
     label="Fast search",
     category="rag",
     modes=("augment", "function", "agent"),

@@ -69,7 +69,7 @@ async def _available(
 
 @tool(
     "hybrid_search",
-    title="Hybrid Search",
+    title="Search by meaning and words",
     category="rag",
     modes=("augment", "function", "agent"),
     available=_available,

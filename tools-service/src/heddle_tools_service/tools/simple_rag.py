@@ -26,13 +26,13 @@ Search query:""")
 
 @tool(
     "simple_rag",
-    title="Knowledge Base RAG",
+    title="Knowledge",
     label="Knowledge",
     category="rag",
     modes=("augment", "function"),
 )
 async def simple_rag(call: ToolCall[KnowledgeBaseConfig], passages: Passages) -> ToolResult:
-    """Retrieves relevant context from knowledge base collections."""
+    """Finds the passages of collections that fit the question."""
     check(call)
     results = await look_up(call, passages, call.query)
     return rag_result(call, call.query, results, (passage.text for passage in results.passages))
@@ -40,7 +40,7 @@ async def simple_rag(call: ToolCall[KnowledgeBaseConfig], passages: Passages) ->
 
 @tool(
     "context_aware_rag",
-    title="Context-Aware RAG",
+    title="Knowledge for the whole conversation",
     label="Conversation",
     category="rag",
     modes=("augment", "function"),
@@ -48,7 +48,7 @@ async def simple_rag(call: ToolCall[KnowledgeBaseConfig], passages: Passages) ->
 async def context_aware_rag(
     call: ToolCall[KnowledgeBaseConfig], passages: Passages, model: SmallModel
 ) -> ToolResult:
-    """Retrieves context from knowledge bases for the question that the whole conversation asks."""
+    """Finds passages of collections for the question that the whole conversation asks."""
     check(call)
     query = await _rewritten(call, model)
     results = await look_up(call, passages, query)
@@ -58,7 +58,7 @@ async def context_aware_rag(
 
 @tool(
     "hierarchical_rag",
-    title="Hierarchical RAG",
+    title="Knowledge in whole sections",
     label="Sections",
     category="rag",
     modes=("augment", "function"),

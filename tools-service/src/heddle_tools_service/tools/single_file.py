@@ -38,7 +38,7 @@ class SingleFileConfig(ToolConfig):
 
 @tool(
     "single_file",
-    title="Single File Context",
+    title="One file",
     label="File",
     slot="file",
     category="file",
