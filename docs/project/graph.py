@@ -58,8 +58,9 @@ RECORDED = {
     # answer with quotes as long as no model is connected, and 150 leave out the oldest turns.
     "heddle_orchestrator": 9_060,
     # Ten packages share it: the database of two members, calls on one stream, redaction, telemetry
-    # and the JSON form of messages stand here once instead of in each of them.
-    "heddle_runtime": 13_010,
+    # and the JSON form of messages stand here once instead of in each of them. Calls say whether
+    # their caller changed settings a moment ago.
+    "heddle_runtime": 13_020,
     # 1,100 lines back up and restore a whole installation, its secrets and object stores included.
     "heddle_devstack": 1_900,
     # With `heddle doctor`, which checks a machine, its services and a gateway.

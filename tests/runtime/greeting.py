@@ -28,7 +28,7 @@ class Greeter(pb_grpc.OrchestratorServiceServicer):
     asked: list[str] = field(default_factory=list)
     """The references and page tokens that came in calls of one answer."""
     fresh: list[bool] = field(default_factory=list)
-    """Whether the callers of `ListStrategies` had just changed settings."""
+    """Whether the callers of `ListStrategies` changed settings a moment ago."""
     slow: bool = False
     """Whether `slow once` was so."""
     streams: int = 0

@@ -125,7 +125,7 @@ async def test_a_value_is_loaded_without_the_identity_and_the_grant_of_who_comes
         assert caller() == first
 
 
-async def test_who_has_just_changed_settings_gets_no_older_value() -> None:
+async def test_who_changed_settings_gets_no_older_value() -> None:
     cache: TTLCache[str, int] = TTLCache(60)
     load = Loader()
     assert await cache.get("a", load) == 1

@@ -32,7 +32,6 @@ from heddle_gateway.http import openapi
 from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
-from heddle_gateway.offered import offer_only
 from heddle_gateway.openai import (
     conversations,
     embeddings,
@@ -48,6 +47,7 @@ from heddle_gateway.openai import (
 )
 from heddle_gateway.openai.anthropic import endpoint as messages
 from heddle_gateway.openai.chat import completions
+from heddle_gateway.openai.offered import offer_only
 from heddle_gateway.openai.responses import endpoint as responses
 from heddle_gateway.pages import documentation, errors
 from heddle_gateway.routing import Call, Routes

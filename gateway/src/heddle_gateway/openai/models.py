@@ -14,7 +14,7 @@ from pydantic import Field
 
 from heddle_gateway.http.error_responses import RejectedRequestError, from_error
 from heddle_gateway.http.models import Model
-from heddle_gateway.offered import offered
+from heddle_gateway.openai.offered import offered
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import LIST_SECONDS, call, items
 from heddle_gateway.transcoding.messages import writer

@@ -30,7 +30,7 @@ class Caller(msgspec.Struct, frozen=True):
     grant: str = ""
     """Not verified; see `heddle_runtime.identity.grants`."""
     fresh: bool = False
-    """Whether the caller has just changed settings, so that cached ones are loaded again."""
+    """Whether the caller changed settings a moment ago, so that cached ones are loaded again."""
 
 
 CALLER: ContextVar[Caller] = ContextVar("heddle_caller")

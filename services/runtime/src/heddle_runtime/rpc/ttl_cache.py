@@ -48,8 +48,8 @@ class TTLCache(Generic[KeyT, ValueT]):
 
         Concurrent calls for a key wait for the same load and share its failure. Therefore `load`
         must have a deadline of its own instead of that of the first caller, and calls services as
-        the identity that it names: it has none of its own. A caller that has just changed
-        settings gets no older value.
+        the identity that it names: it has none of its own. A caller that changed
+        settings a moment ago gets no older value.
 
         Args:
             key: The key of the entry.
