@@ -98,10 +98,11 @@ class Conversations:
                 later = query.where(tuple_(*_ORDER) < tuple_(*after)) if after else query
                 rows = (await connection.execute(later.limit(limit))).all()
                 for row in rows:
+                    if terms:
+                        words = owner.sealing.open(row.words, row.id)
+                        if not matches(terms, words, _opened(owner, row)["title"]):
+                            continue
                     conversation = self._message(owner, row)
-                    words = owner.sealing.open(row.words, row.id) if terms else b""
-                    if not matches(terms, words, conversation.title):
-                        continue
                     if len(shown) == size:
                         return shown, write_token(_token(shown[-1]))
                     shown.append(conversation)
