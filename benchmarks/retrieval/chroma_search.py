@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-import chromadb  # type: ignore[import-not-found]  # not of this environment
+import chromadb
 import numpy as np
 
 _BATCH = 2_000

@@ -231,3 +231,17 @@ async def test_the_options_of_a_new_store_can_be_used(shelf: Shelves) -> None:
     response = await shelf["ana"].post("/v1/vector_stores", json=body)
     assert response.status_code == 200, response.text
     assert {name: response.json()[name] for name in body} == body
+
+
+async def test_a_store_of_another_search_engine_names_a_server_of_the_organisation(
+    shelf: Shelves,
+) -> None:
+    options = (await shelf["ana"].get("/v1/vector_store_options")).json()
+    assert options["search_servers"] == []
+    place = {"server": "campus", "collection": "Courses", "text": "body"}
+    body = {"name": "There", "place": place}
+    refused = (await shelf["ana"].post("/v1/vector_stores", json=body)).json()["error"]
+    assert (refused["code"], refused["param"]) == ("invalid_request_error", "place.server")
+    assert "none" in refused["message"]
+    here = (await shelf["ana"].post("/v1/vector_stores", json={"name": "Here"})).json()
+    assert (here["backend"], here["place"]) == ("embedded", {})

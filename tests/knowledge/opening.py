@@ -14,6 +14,7 @@ from heddle_knowledge.collection.shared_registry import Shares, none_shared
 from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.external.collections import ExternalCollections
 from heddle_knowledge.models.interpreters import TextInterpreter
 from heddle_knowledge.service.calls import Backends
 from heddle_knowledge.service.failures import TranslatedFailures
@@ -64,6 +65,10 @@ async def no_embedders() -> Sequence[Embedder]:
     return ()
 
 
+_CLIENT = httpx.AsyncClient()
+_NO_SERVERS = ExternalCollections(_CLIENT, _CLIENT, Egress(), no_embedders, None)
+
+
 async def forget_nothing(_: str) -> None:
     """Do nothing: no files are attached to collections."""
 
@@ -78,6 +83,7 @@ def backends_of(queries: QueryWorkers, **more: Any) -> Backends:
         "forget_files": forget_nothing,
         "search_seconds": 10.0,
         "sources": {},
+        "external": _NO_SERVERS,
     }
     return Backends(queries=queries, **defaults | more)  # type: ignore[arg-type] # each of its own field
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from heddle_knowledge.embedders.embedding import Vectors
+from heddle_knowledge.embedders.embedding import MINILM, Vectors
 from heddle_knowledge.embedders.tracing import traced_embedding
 from heddle_knowledge.errors import EmbedderMismatchError, EmbeddingError
 from heddle_knowledge.models.embeddings import RemoteEmbedder
@@ -254,6 +254,38 @@ async def test_collections_of_earlier_models_are_searched_with_their_own(
     assert await search("nomic-embed", {"bge-m3": DIMENSION}) == ["bge-m3"]
     with pytest.raises(EmbedderMismatchError, match="bge-m3"):
         await search("nomic-embed", {})
+
+
+async def test_each_collection_can_have_the_model_of_another_server(
+    site: ModelSite, http: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    async with model_site(key="another key") as other:
+        settings = KnowledgeSettings.model_validate(
+            {
+                "embeddings_servers": {
+                    "bge-m3": {"url": f"{site.url}/v1", "key": site.key, "dimension": DIMENSION},
+                    "e5": {
+                        "url": f"{other.url}/v1",
+                        "key": other.key,
+                        "dimension": DIMENSION,
+                        "query_prefix": "query: ",
+                    },
+                }
+            }
+        )
+        async with (
+            get_embeddings(settings, http) as (first, *others),
+            open_store(tmp_path, first, others=others) as store,
+        ):
+            assert first.info().model == MINILM  # the default stays
+            for model in ("bge-m3", "e5"):
+                await store.collections.create(model, embedding_model=model)
+                async for _ in store.documents.ingest(model, "a.txt", b"A shed is a gap."):
+                    pass
+                await store.passages.search(model, "shed", top_k=1)
+    for place, model, question in ((site, "bge-m3", "shed"), (other, "e5", "query: shed")):
+        assert {body["model"] for body in place.bodies} == {model}
+        assert place.bodies[-1]["input"] == [question]
 
 
 async def test_texts_are_scored_in_their_order(site: ModelSite, http: httpx.AsyncClient) -> None:

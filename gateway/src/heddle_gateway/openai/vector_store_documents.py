@@ -45,6 +45,13 @@ class PageListQuery(ListQuery):
     )
 
 
+class SearchServer(Model):
+    """A server with collections of its own."""
+
+    name: str
+    backend: str = Field(description="`chroma`, `qdrant` or `weaviate`.")
+
+
 class Options(Model):
     """What a new vector store can be created with."""
 
@@ -57,6 +64,9 @@ class Options(Model):
     )
     page_handlings: list[PageHandling]
     chunking_strategy: dict[str, object] = Field(description="How files are split by default.")
+    search_servers: list[SearchServer] = Field(
+        description="Servers of the organisation whose collections can be searched as stores."
+    )
 
 
 @cache
@@ -77,6 +87,7 @@ async def options(api: Call) -> Options:
         languages=list(response.languages),
         page_handlings=[PAGE_HANDLINGS[each] for each in response.page_handlings],
         chunking_strategy=to_strategy(response.default_chunking),
+        search_servers=[SearchServer.of(each) for each in response.search_servers],
     )
 
 

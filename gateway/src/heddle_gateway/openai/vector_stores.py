@@ -7,7 +7,12 @@ from typing import Annotated, Any, Literal
 
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle_runtime.contract.enums import enum_names
-from heddle_runtime.errors import AlreadyExistsError, NotFoundError
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    NotFoundError,
+    Violation,
+)
 from pydantic import Field
 
 from heddle_gateway.http.models import (
@@ -70,6 +75,24 @@ class VectorStoreUpdate(StrictModel):
     language: _Language = None
 
 
+class Place(StrictModel):
+    """A collection of another search engine, which is searched and never changed."""
+
+    server: str = Field(description="One of the `search_servers` of `/v1/vector_store_options`.")
+    collection: str = Field(description="Its name there.")
+    text: str = Field(
+        default="",
+        description="The property of an entry that is its text; `a.b` is the member `b` of `a`. "
+        "Only Chroma has a text without it.",
+    )
+    title: str = Field(default="", description="The property with the title of its document.")
+    uri: str = Field(default="", description="The property with the address of its document.")
+    page: str = Field(default="", description="The property with the page.")
+    vector: str = Field(default="", description="The name of the vector, if it has one.")
+    tenant: str = Field(default="", description="The tenant of Chroma or Weaviate.")
+    database: str = Field(default="", description="The database of Chroma.")
+
+
 class NewVectorStore(VectorStoreUpdate):
     """A new vector store."""
 
@@ -85,6 +108,11 @@ class NewVectorStore(VectorStoreUpdate):
         default=None,
         description="An extension of OpenAI's form: whether to read only the text of pages, to "
         "store pictures of them (the default), or also to search pages.",
+    )
+    place: Place | None = Field(
+        default=None,
+        description="An extension of OpenAI's form: where the content is, if it is in another "
+        "search engine. Such a store takes no files.",
     )
 
 
@@ -124,6 +152,11 @@ class VectorStore(StrictModel):
     embedding_model: str
     page_handling: PageHandling
     chunking_strategy: dict[str, Any] = Field(description="How its files are split.")
+    backend: str = Field(
+        description="Where its content is: `embedded`, or the kind of another search engine, "
+        "such as `weaviate`, which Heddle only searches."
+    )
+    place: dict[str, str] = Field(description="Where it is in that search engine.")
 
 
 class VectorStorePage(Page):
@@ -189,6 +222,9 @@ async def create(api: Call, body: NewVectorStore) -> VectorStore:
         page_handling=_PAGE_HANDLING_NUMBERS[body.page_handling or "pictures"],
     )
     files = body.file_ids or []
+    if body.place is not None:
+        collection.backend = await _backend_of(api.services, body.place.server)
+        collection.settings.update(to_settings(body.place))
     for file in files:  # before anything is created
         await call(api.services.files.GetFile, files_pb2.GetFileRequest(id=file))
     store = await create_collection(api.services, collection, title)
@@ -225,6 +261,26 @@ async def delete(api: Call, id_: VectorStoreId) -> DeletedVectorStore:
     request = knowledge_pb2.DeleteCollectionRequest(name=id_)
     await call(api.services.knowledge.DeleteCollection, request)
     return DeletedVectorStore(id=id_)
+
+
+def to_settings(place: Place) -> dict[str, str]:
+    """Return the settings of a collection of another search engine."""
+    settings: dict[str, str] = {name: value for name, value in place.model_dump().items() if value}
+    settings["collection_id"] = settings.pop("collection", "")
+    return settings
+
+
+async def _backend_of(services: ServiceClients, server: str) -> str:
+    request = knowledge_pb2.GetCollectionOptionsRequest()
+    known = (await call(services.knowledge.GetCollectionOptions, request)).search_servers
+    for each in known:
+        if each.name == server:
+            return each.backend
+    names = ", ".join(repr(each.name) for each in known) or "none"
+    raise InvalidRequestError(
+        "The vector store cannot be made.",
+        [Violation("place.server", f"must be a server of the organisation: {names}")],
+    )
 
 
 async def create_collection(
@@ -309,4 +365,5 @@ async def _view(services: ServiceClients, collection: knowledge_pb2.Collection) 
         sharing=_SHARINGS.get(collection.sharing, "private"),
         page_handling=PAGE_HANDLINGS.get(collection.page_handling, "pictures"),
         chunking_strategy=to_strategy(collection.chunking),
+        place=dict(collection.settings) if collection.backend != "embedded" else {},
     )

@@ -28,6 +28,7 @@ from heddle_knowledge.audit.events import WaitingEvents
 from heddle_knowledge.audit.recording import AUDIT, AuditOutbox, audit_stub
 from heddle_knowledge.collection.shared_registry import SharedRegistry, Shares, none_shared
 from heddle_knowledge.document_queries.query_workers import QueryWorkers
+from heddle_knowledge.external.collections import ExternalCollections
 from heddle_knowledge.provider_factory import get_vectordb, get_vlm
 from heddle_knowledge.service.calls import Backends
 from heddle_knowledge.service.extensions import OpenSource, ServiceParts, installed
@@ -67,9 +68,8 @@ async def app(
     objects = settings.object_store()
     async with AsyncExitStack() as resources:
         http = await resources.enter_async_context(new_http())
-        guarded_http = await resources.enter_async_context(
-            new_http(Egress(settings.private_networks))
-        )
+        egress = Egress(settings.private_networks)
+        guarded_http = await resources.enter_async_context(new_http(egress))
         web = WebDocuments(
             await resources.enter_async_context(new_http(Egress(settings.web_networks)))
         )
@@ -111,6 +111,9 @@ async def app(
         opened = [open_source(parts) for open_source in extensions or installed()]
         backends = Backends(
             sources={source.backend: source for source in opened},
+            external=ExternalCollections(
+                http, guarded_http, egress, store.embedders, parts.organizations, seconds
+            ),
             queries=queries,
             audit=audit,
             grants=GrantVerifier(secret),

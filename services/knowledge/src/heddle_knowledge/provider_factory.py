@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from heddle_knowledge.models.interpreters import (
     VisionModel,
 )
 from heddle_knowledge.models.server import ModelServer
-from heddle_knowledge.settings import KnowledgeSettings
+from heddle_knowledge.settings import EmbeddingServer, KnowledgeSettings
 
 if TYPE_CHECKING:  # these load numpy, which a service without knowledge never needs
     from heddle_knowledge.embedders.embedding import Embedder
@@ -53,12 +53,13 @@ async def get_embeddings(
 
     async with AsyncExitStack() as opened:
         local = [await opened.enter_async_context(LocalEmbedder(it)) for it in LOCAL_MODELS]
-        if not settings.remote(settings.embeddings_url):
-            yield local
-        else:
+        servers = dict(settings.embeddings_servers) if settings.providers != "local" else {}
+        if settings.remote(settings.embeddings_url):
             models = {settings.embeddings_model: settings.embeddings_dimension}
             models = models | settings.embeddings_earlier | models
-            yield [*(_remote_embedder(settings, http, *each) for each in models.items()), *local]
+            servers = {it: _main_server(settings, it, models[it]) for it in models} | servers
+        remote = [_remote_embedder(http, *each) for each in servers.items()]
+        yield [*remote, *local] if settings.remote(settings.embeddings_url) else [*local, *remote]
 
 
 def _server(
@@ -69,19 +70,32 @@ def _server(
     return ModelServer(http, url, key.get_secret_value(), model, f"the {who}'s server")
 
 
-def _remote_embedder(
-    settings: KnowledgeSettings, http: httpx.AsyncClient, model: str, dimension: int
-) -> "Embedder":
+def _main_server(settings: KnowledgeSettings, model: str, dimension: int) -> EmbeddingServer:
+    """Return the server that the settings `embeddings_...` name."""
+    return EmbeddingServer(
+        url=settings.embeddings_url,
+        dimension=dimension,
+        key=settings.embeddings_key,
+        tokens=settings.embeddings_tokens,
+        api=settings.embeddings_api,
+        query_prefix=settings.embeddings_query_prefix,
+        passage_prefix=settings.embeddings_passage_prefix,
+        threshold=settings.embeddings_threshold if model == settings.embeddings_model else 0.0,
+    )
+
+
+def _remote_embedder(http: httpx.AsyncClient, model: str, server: EmbeddingServer) -> "Embedder":
     from heddle_knowledge.models.embeddings import RemoteEmbedder  # noqa: PLC0415 (slow)
 
+    key, who = server.key.get_secret_value(), "the embedding model's server"
     return RemoteEmbedder(
-        replace(_server(settings, http, "embeddings", "embedding model"), model=model),
-        dimension,
-        settings.embeddings_tokens,
-        settings.embeddings_api,
-        settings.embeddings_query_prefix,
-        settings.embeddings_passage_prefix,
-        settings.embeddings_threshold if model == settings.embeddings_model else 0.0,
+        ModelServer(http, server.url, key, model, who),
+        server.dimension,
+        server.tokens,
+        server.api,
+        server.query_prefix,
+        server.passage_prefix,
+        server.threshold,
     )
 
 

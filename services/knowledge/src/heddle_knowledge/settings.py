@@ -12,10 +12,25 @@ from heddle_runtime.http.egress import (
 )
 from heddle_runtime.settings import addresses
 from heddle_runtime.storage.object_store import ObjectStoreSettings
-from pydantic import Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 NOWHERE = "none"  # not empty: an empty variable counts as not set
+
+
+class EmbeddingServer(BaseModel):
+    """The server of an embedding model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: ServerAddress = Field(min_length=1)
+    dimension: int = Field(ge=1, le=8192)
+    key: SecretStr = NO_SECRET
+    tokens: int = Field(default=512, ge=16)
+    api: Literal["openai", "jina"] = "openai"
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    threshold: float = Field(default=0.0, ge=0.0, le=1.0)
 
 
 class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
@@ -97,6 +112,13 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         default_factory=dict,
         description="Other models of that server, with the numbers in their vectors, for the "
         'collections that they filled: `{"bge-m3": 1024}`.',
+    )
+    embeddings_servers: dict[str, EmbeddingServer] = Field(
+        default_factory=dict,
+        description="Further embedding models for collections that name them, each with its "
+        'server, as a JSON object: `{"bge-m3": {"url": "http://ollama:11434/v1", "dimension": '
+        "1024}}`. Members that are missing (`key`, `tokens`, `api`, `query_prefix`, "
+        "`passage_prefix`, `threshold`) have the defaults of the settings of the same names.",
     )
     embeddings_tokens: int = Field(
         default=512, ge=16, description="Tokens of a text that the model reads."

@@ -145,11 +145,12 @@ class Organization(_message.Message):
     """Whether this is the operator's organisation."""
     settings_json: _builtins.str
     """The settings, the text of one JSON object with `providers`, `knowledge_base`,
-    `knowledge_store`, `moodle`, `mcp_servers`, `global_default_model`, `small_fast_model`,
+    `knowledge_store`, `moodle`, `mcp_servers`, `search_servers`, `global_default_model`, `small_fast_model`,
     `assistant_defaults`, `prices`, `on_change` (`run`, `ask` or `never`), `telemetry` and
     `output_hosts`, a text as `heddle.assistant.v1.Assistant.output_hosts`. `telemetry` is an object with `content`: false
     forbids that traces contain texts of users and models. `mcp_servers` has, by name, objects with
-    `url`, `token` and `pins`, as `McpServer`.
+    `url`, `token` and `pins`, as `McpServer`; `search_servers` has, by name, objects as
+    `SearchServer`.
     These members may also be in `setups.default`; if a member is in both places, the
     outer one is used, and objects are merged. Unknown members are kept. At most 262144
     characters, nested at most 32 levels deep.
@@ -1046,6 +1047,46 @@ class McpServer(_message.Message):
 Global___McpServer: _TypeAlias = McpServer  # noqa: Y015
 
 @_typing.final
+class SearchServer(_message.Message):
+    """A server whose collections an organisation's users may search."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    URL_FIELD_NUMBER: _builtins.int
+    API_KEY_FIELD_NUMBER: _builtins.int
+    GRPC_URL_FIELD_NUMBER: _builtins.int
+    COLLECTIONS_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """What it is: `chroma`, `qdrant` or `weaviate`."""
+    url: _builtins.str
+    """The address without a trailing slash."""
+    api_key: _builtins.str
+    """The key. It is sent to this server only. Empty if the server requires none."""
+    grpc_url: _builtins.str
+    """Where Weaviate speaks gRPC. If empty, port 443 of `url` for `https`, otherwise 50051."""
+    @_builtins.property
+    def collections(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The collections that users may search. If empty, all."""
+
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        url: _builtins.str = ...,
+        api_key: _builtins.str = ...,
+        grpc_url: _builtins.str = ...,
+        collections: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_key", b"api_key", "collections", b"collections", "grpc_url", b"grpc_url", "kind", b"kind", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchServer: _TypeAlias = SearchServer  # noqa: Y015
+
+@_typing.final
 class ResolveSettingsRequest(_message.Message):
     """Request of `ResolveSettings`."""
 
@@ -1063,8 +1104,8 @@ class ResolveSettingsRequest(_message.Message):
     is no user of the organisation, the response is empty.
     """
     without_servers: _builtins.bool
-    """Leaves `providers`, `knowledge`, `knowledge_store`, `moodle` and `mcp_servers` out, for callers
-    that need no secrets.
+    """Leaves `providers`, `knowledge`, `knowledge_store`, `moodle`, `mcp_servers` and `search_servers` out, for
+    callers that need no secrets.
     """
     def __init__(
         self,
@@ -1129,6 +1170,27 @@ class ResolveSettingsResponse(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class SearchServersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___SearchServer: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___SearchServer | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     PROVIDERS_FIELD_NUMBER: _builtins.int
     KNOWLEDGE_FIELD_NUMBER: _builtins.int
@@ -1143,6 +1205,7 @@ class ResolveSettingsResponse(_message.Message):
     KNOWLEDGE_STORE_FIELD_NUMBER: _builtins.int
     TRACES_WITHOUT_CONTENT_FIELD_NUMBER: _builtins.int
     ON_CHANGE_FIELD_NUMBER: _builtins.int
+    SEARCH_SERVERS_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
@@ -1187,6 +1250,10 @@ class ResolveSettingsResponse(_message.Message):
     def knowledge_store(self) -> Global___KnowledgeServer:
         """The server of the organisation's knowledge stores, if it has one."""
 
+    @_builtins.property
+    def search_servers(self) -> _containers.MessageMap[_builtins.str, Global___SearchServer]:
+        """By name, the servers whose collections can be searched."""
+
     def __init__(
         self,
         *,
@@ -1204,10 +1271,11 @@ class ResolveSettingsResponse(_message.Message):
         knowledge_store: Global___KnowledgeServer | None = ...,
         traces_without_content: _builtins.bool = ...,
         on_change: _assistant_pb2.ChangePolicy.ValueType = ...,
+        search_servers: _abc.Mapping[_builtins.str, Global___SearchServer] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "search_servers", b"search_servers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015

@@ -275,13 +275,15 @@ class Collection(_message.Message):
     title: _builtins.str
     """The name shown to people."""
     backend: _builtins.str
-    """Where the documents are: `embedded` (the default), or the name of the backend that an installed
-    package adds.
+    """Where the documents are: `embedded` (the default); `chroma`, `qdrant` or `weaviate` for a
+    collection of such a server, which is searched and never changed; or the name of the backend
+    that an installed package adds.
     """
     embedding_model: _builtins.str
     """The model whose vectors the collection holds. If empty, that of the service's provider, or
     `all-MiniLM-L6-v2-int8` for English and `multilingual-e5-small-q4` for other languages. What a
-    service offers is in the error for a name that it does not know.
+    service offers is in the error for a name that it does not know. If empty for
+    `weaviate`, the server embeds questions; for `chroma` and `qdrant`, the first model of the service does.
     """
     document_count: _builtins.int
     """Documents in the collection. Known only for `embedded`."""
@@ -314,6 +316,13 @@ class Collection(_message.Message):
         """Settings of the backend. Backends of packages read `collection_id`, their own identifier of the
         collection. Where the server is and its token are configuration of the service:
         secrets never travel here.
+
+        `chroma`, `qdrant` and `weaviate` read `server`, the name of a server in `search_servers` of the
+        organisation's settings, and `collection_id`, the collection's name there. `text`, `title`,
+        `uri` and `page` name the properties of an entry that are its text, the title and the address of
+        its document, and its page; `a.b` is the member `b` of `a`. Only Chroma has a text without
+        `text`. `vector` is the name of the vector (Qdrant, Weaviate), `tenant` that of the tenant
+        (Chroma, Weaviate), and `database` that of the database (Chroma).
 
         For `embedded`, `collection_id` is the identifier that the collection had at its server
         before it was imported. Calls can name the collection by it; it precedes names.
@@ -879,6 +888,7 @@ class GetCollectionOptionsResponse(_message.Message):
     PAGE_HANDLINGS_FIELD_NUMBER: _builtins.int
     DEFAULT_CHUNKING_FIELD_NUMBER: _builtins.int
     RERANKING_MODEL_FIELD_NUMBER: _builtins.int
+    SEARCH_SERVERS_FIELD_NUMBER: _builtins.int
     reranking_model: _builtins.str
     """The model that can rank what a search finds once more. Empty if there is none."""
     @_builtins.property
@@ -897,6 +907,10 @@ class GetCollectionOptionsResponse(_message.Message):
     def default_chunking(self) -> Global___Chunking:
         """How documents are split by default."""
 
+    @_builtins.property
+    def search_servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___SearchServer]:
+        """The servers of the caller's organisation whose collections can be searched, ordered by name."""
+
     def __init__(
         self,
         *,
@@ -905,14 +919,41 @@ class GetCollectionOptionsResponse(_message.Message):
         page_handlings: _abc.Iterable[Global___PageHandling.ValueType] | None = ...,
         default_chunking: Global___Chunking | None = ...,
         reranking_model: _builtins.str = ...,
+        search_servers: _abc.Iterable[Global___SearchServer] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["default_chunking", b"default_chunking"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_chunking", b"default_chunking", "embedding_models", b"embedding_models", "languages", b"languages", "page_handlings", b"page_handlings", "reranking_model", b"reranking_model"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_chunking", b"default_chunking", "embedding_models", b"embedding_models", "languages", b"languages", "page_handlings", b"page_handlings", "reranking_model", b"reranking_model", "search_servers", b"search_servers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetCollectionOptionsResponse: _TypeAlias = GetCollectionOptionsResponse  # noqa: Y015
+
+@_typing.final
+class SearchServer(_message.Message):
+    """A server with collections of its own."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    BACKEND_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name in the settings of the organisation."""
+    backend: _builtins.str
+    """The backend of its collections: `chroma`, `qdrant` or `weaviate`."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        backend: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchServer: _TypeAlias = SearchServer  # noqa: Y015
 
 @_typing.final
 class CreateCollectionRequest(_message.Message):

@@ -201,7 +201,8 @@ class KnowledgeServiceServicer:
         """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
         has a collection of this name, or one with this `collection_id`, and with
         `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
-        without the scope `admin`.
+        without the scope `admin`. Searches a collection of another server once, and fails with
+        `FAILED_PRECONDITION` or `INVALID_ARGUMENT` if that cannot be searched.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -57,7 +57,8 @@ class KnowledgeServiceStub:
     """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
     has a collection of this name, or one with this `collection_id`, and with
     `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
-    without the scope `admin`.
+    without the scope `admin`. Searches a collection of another server once, and fails with
+    `FAILED_PRECONDITION` or `INVALID_ARGUMENT` if that cannot be searched.
     """
     GetCollection: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionRequest, _knowledge_pb2.GetCollectionResponse]
     """Gets one collection. Fails with `NOT_FOUND` if it does not exist."""
@@ -173,7 +174,8 @@ class KnowledgeServiceAsyncStub(KnowledgeServiceStub):
     """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
     has a collection of this name, or one with this `collection_id`, and with
     `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
-    without the scope `admin`.
+    without the scope `admin`. Searches a collection of another server once, and fails with
+    `FAILED_PRECONDITION` or `INVALID_ARGUMENT` if that cannot be searched.
     """
     GetCollection: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetCollectionRequest, _knowledge_pb2.GetCollectionResponse]  # type: ignore[assignment]
     """Gets one collection. Fails with `NOT_FOUND` if it does not exist."""
@@ -298,7 +300,8 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         """Creates an empty collection of the caller's. Fails with `ALREADY_EXISTS` if the organisation
         has a collection of this name, or one with this `collection_id`, and with
         `PERMISSION_DENIED` for `SHARING_EVERYONE` and for a `collection_id` of an `embedded` collection
-        without the scope `admin`.
+        without the scope `admin`. Searches a collection of another server once, and fails with
+        `FAILED_PRECONDITION` or `INVALID_ARGUMENT` if that cannot be searched.
         """
 
     @_abc_1.abstractmethod

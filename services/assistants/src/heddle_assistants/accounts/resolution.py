@@ -14,7 +14,7 @@ _SETUP = "default"
 _DEFAULTS = "assistant_defaults"
 # Providers in settings whose connector has another name.
 _CONNECTORS = {"google": "banana_img"}
-_MCP = "mcp_servers"
+_MCP, _SEARCH = "mcp_servers", "search_servers"
 STORE = "knowledge_store"
 RETENTION = "retention"
 PROVIDERS = "providers."
@@ -71,6 +71,16 @@ def _add_servers(response: pb.ResolveSettingsResponse, setup: Mapping[str, Any])
                 url=url, token=_first(mcp_server, "token", "api_key"), pins=_pins(mcp_server)
             )
             response.mcp_servers[_text(name)].CopyFrom(server)
+    for name, search in _object(setup, _SEARCH).items():
+        if isinstance(search, Mapping) and (url := _first(search, "url").rstrip("/")):
+            engine = pb.SearchServer(
+                kind=_first(search, "kind"),
+                url=url,
+                api_key=_first(search, "api_key", "token"),
+                grpc_url=_first(search, "grpc_url").rstrip("/"),
+                collections=_names(search.get("collections")),
+            )
+            response.search_servers[_text(name)].CopyFrom(engine)
 
 
 def prices(config: Config) -> object:
@@ -148,6 +158,12 @@ def servers(settings: pb.ResolveSettingsResponse) -> Iterator[tuple[str, str, st
     if settings.HasField("moodle"):
         raw_settings["moodle"] = settings.moodle
     raw_settings |= {f"{_MCP}.{name}": server for name, server in settings.mcp_servers.items()}
+    for name, search in settings.search_servers.items():
+        raw_settings[f"{_SEARCH}.{name}"] = search
+        if search.grpc_url:
+            raw_settings[f"{_SEARCH}.{name}.grpc_url"] = pb.SearchServer(
+                url=search.grpc_url, api_key=search.api_key
+            )
     for name, server in raw_settings.items():
         yield name, _one_of(server, _ADDRESS_FIELDS), _one_of(server, _SECRET_FIELDS)
 

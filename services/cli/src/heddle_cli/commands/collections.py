@@ -34,6 +34,39 @@ def list_collections(*, as_json: AsJson = False) -> None:
     )
 
 
+@app.command("connect")
+def connect_collection(  # noqa: PLR0913 (each is an option that people type)
+    name: Annotated[str, typer.Argument(help="The name of the new collection.")],
+    *,
+    server: Annotated[str, typer.Option(help="A name in search_servers of the settings.")],
+    collection: Annotated[str, typer.Option(help="The collection's name there.")],
+    text: Annotated[str, typer.Option(help="The field with the text.")] = "",
+    title: Annotated[str, typer.Option(help="The field with the title.")] = "",
+    uri: Annotated[str, typer.Option(help="The field with the address.")] = "",
+    page: Annotated[str, typer.Option(help="The field with the page number.")] = "",
+    vector: Annotated[str, typer.Option(help="The name of the vector, if there are several.")] = "",
+    embedding_model: Annotated[str, typer.Option(help="The model of its vectors.")] = "",
+) -> None:
+    """Use a collection of Chroma, Qdrant or Weaviate. Heddle searches it and never changes it."""
+    place = {"server": server, "collection_id": collection, "text": text, "title": title}
+    place |= {"uri": uri, "page": page, "vector": vector}
+    with connected("knowledge", KnowledgeServiceStub) as connection:
+        options = connection.stub.GetCollectionOptions(knowledge_pb2.GetCollectionOptionsRequest())
+        backends = {each.name: each.backend for each in options.search_servers}
+        if server not in backends:
+            known = ", ".join(backends) or "none"
+            raise typer.BadParameter(f"must be a server of the organisation: {known}")
+        new = knowledge_pb2.Collection(
+            name=name,
+            backend=backends[server],
+            settings={key: value for key, value in place.items() if value},
+            embedding_model=embedding_model,
+            sharing=knowledge_pb2.SHARING_ORGANIZATION,
+        )
+        connection.stub.CreateCollection(knowledge_pb2.CreateCollectionRequest(collection=new))
+    out.print(f"{name}: connected to {collection} of {server}")
+
+
 @app.command("delete")
 def delete_collection(
     name: Annotated[str, typer.Argument(help="The collection's name.")],

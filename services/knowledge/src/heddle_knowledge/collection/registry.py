@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from heddle_knowledge.collection.types import DEFAULT_ORGANIZATION, EMBEDDED, Collection
+from heddle_knowledge.collection.types import DEFAULT_ORGANIZATION, Collection
 from heddle_knowledge.embedders.embedding import EmbedderInfo
 from heddle_knowledge.engines.conditions import All, Compare
 from heddle_knowledge.engines.interface import Engine, Layout, Table
@@ -181,17 +181,16 @@ class CollectionRegistry:
 def new_collection(
     name: str,
     backend: str,
-    embedder: EmbedderInfo,
+    embedder: EmbedderInfo | None,
     **fields: Any,  # noqa: ANN401 - of a collection
 ) -> Collection:
     """Return the record of a collection that is about to be created."""
-    is_embedded = backend == EMBEDDED
     return Collection(
         name=name,
         backend=backend,
-        model=embedder.model if is_embedded else "",
-        dim=embedder.dim if is_embedded else 0,
-        revision=embedder.revision if is_embedded else "",
+        model=embedder.model if embedder else "",
+        dim=embedder.dim if embedder else 0,
+        revision=embedder.revision if embedder else "",
         created_at=datetime.now(UTC),
         id=uuid.uuid4().hex,
         **fields,

@@ -40,9 +40,9 @@ class Collection:
             store keeps this record and nothing else.
         settings: What that backend needs to find them; never a secret. Of an embedded collection,
             what its server knows of it.
-        model: The embedder that fills the collection; empty for another backend.
-        dim: The embedder's dimension; 0 for another backend.
-        revision: The embedder's revision; empty for another backend.
+        model: The embedder of its vectors; empty if another backend embeds by itself.
+        dim: The embedder's dimension; 0 without one.
+        revision: The embedder's revision; empty without one.
         created_at: In UTC.
         id: Tells a collection from an earlier one of the same name; 32 hexadecimal digits.
         organization: The slug of the organisation that it belongs to; the operator's belong to

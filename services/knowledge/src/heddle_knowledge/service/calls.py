@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # the store loads the engine
     from heddle_knowledge.collection.types import Collection
     from heddle_knowledge.document_queries.query_workers import QueryWorkers
     from heddle_knowledge.embedders.embedding import Embedder
+    from heddle_knowledge.external.collections import ExternalCollections
     from heddle_knowledge.models.interpreters import Interpreter
     from heddle_knowledge.service.extensions import CollectionSource
     from heddle_knowledge.store import KnowledgeStore
@@ -57,6 +58,7 @@ class Backends:
 
     Attributes:
         sources: By their backends, what searches collections that are elsewhere.
+        external: Searches the collections of other search engines.
         queries: Runs queries over documents.
         grants: Verifies grants.
         interpreter: Looks at the pictures of pages.
@@ -70,6 +72,7 @@ class Backends:
     """
 
     sources: "Mapping[str, CollectionSource]"
+    external: "ExternalCollections"
     queries: "QueryWorkers"
     grants: "GrantVerifier"
     interpreter: "Interpreter"

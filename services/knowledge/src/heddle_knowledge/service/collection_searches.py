@@ -15,6 +15,7 @@ from heddle_runtime.telemetry import content
 from heddle_knowledge.collection.access import Owner, Reader, lender_of
 from heddle_knowledge.collection.types import EMBEDDED, FORMER_ID, Collection
 from heddle_knowledge.errors import BackendError, CollectionNotFoundError, no_collection
+from heddle_knowledge.external.collections import ENGINES
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
     Calls,
@@ -80,6 +81,15 @@ class CollectionSearchCalls(Calls):
                 result = await _search_store(store, collection, request, where)
                 await self._describe_texts(reader, request.query, result.passages)
                 return result
+        if collection.backend in ENGINES:
+            top_k = request.top_k or _DEFAULT_TOP_K
+            with measured_search(collection.backend, reason):
+                external = self._backends.external
+                result = await external.search(collection, request, where, top_k)
+                describe_search(collection.public_id, top_k, result.passages)
+                await self._describe_texts(reader, request.query, result.passages)
+            count_if_empty(collection.backend, result.passages)
+            return result
         identifier = collection.settings.get(FORMER_ID, collection.name)
         owner = lender_of(collection)
         return await self._search_source(collection.backend, request, reader, owner, identifier)

@@ -21,6 +21,7 @@ from heddle_knowledge.collection.types import EMBEDDED, Collection
 from heddle_knowledge.completed_changes import uninterrupted
 from heddle_knowledge.engines.languages import IN_PAIRS, NO_LANGUAGE, STEMMED
 from heddle_knowledge.errors import CollectionNotFoundError
+from heddle_knowledge.external.collections import ENGINES
 from heddle_knowledge.pages.packages import installed
 from heddle_knowledge.service.calls import Calls, refuse
 from heddle_knowledge.service.limits import collection_violations, update_violations
@@ -39,6 +40,7 @@ class CollectionCalls(Calls):
     ) -> pb.GetCollectionOptionsResponse:
         """Return the options for a new collection."""
         handlings = [pb.PAGE_HANDLING_TEXT, pb.PAGE_HANDLING_PICTURES]
+        person = caller_of(caller().identity)
         if installed():
             handlings.append(pb.PAGE_HANDLING_SEARCH)
         return pb.GetCollectionOptionsResponse(
@@ -51,20 +53,21 @@ class CollectionCalls(Calls):
                 overlap_characters=DEFAULT.overlap,
                 parent_characters=DEFAULT.parent,
             ),
+            search_servers=await self._backends.external.servers(person.organization),
         )
 
     @uninterrupted
     async def CreateCollection(
         self, request: pb.CreateCollectionRequest, context: Context
     ) -> pb.CreateCollectionResponse:
-        """Create a collection of the caller, or register one of a knowledge-base server."""
+        """Create a collection of the caller, or register one of another server."""
         requested, person = request.collection, caller_of(caller().identity)
         violations = collection_violations(requested, self._backends.sources)
         refuse(violations, "The collection cannot be made.")
         check_sharing(person, sharing_of(requested.sharing))
         check_former_id(person, requested)
         store = await self._store()
-        created = await store.collections.create(
+        new = store.collections.new(
             requested.name,
             title=requested.title,
             backend=requested.backend or EMBEDDED,
@@ -72,8 +75,12 @@ class CollectionCalls(Calls):
             owner=person.name,
             organization=person.organization,
             embedding_model=requested.embedding_model,
+            has_vectors=_has_vectors(requested),
             **treatment(requested),
         )
+        if new.backend in ENGINES:
+            await self._backends.external.check(new)
+        created = await store.collections.add(new)
         await self._backends.audit.add(collection_change("create", None, created))
         return pb.CreateCollectionResponse(collection=await _counted(store, created))
 
@@ -139,6 +146,13 @@ class CollectionCalls(Calls):
         await self._backends.forget_files(collection.id)
         await self._backends.audit.add(collection_change("delete", collection, None))
         return pb.DeleteCollectionResponse()
+
+
+def _has_vectors(requested: pb.Collection) -> bool:
+    """Return whether questions to a new collection are embedded here."""
+    if engine := ENGINES.get(requested.backend):
+        return bool(requested.embedding_model) or not engine.embeds
+    return requested.backend in {"", EMBEDDED}
 
 
 async def _if_there(store: "KnowledgeStore", collection: Collection) -> pb.Collection | None:

@@ -10,10 +10,12 @@ from heddle_knowledge.collection.types import EMBEDDED, FORMER_ID, REGISTRY, SHA
 from heddle_knowledge.engines.languages import language_of
 from heddle_knowledge.engines.languages import rule as language_rule
 from heddle_knowledge.errors import InvalidInputError
+from heddle_knowledge.external.collections import ENGINES, PROPERTIES, SERVER
 from heddle_knowledge.service.calls import MAX_KEY_CHARACTERS, check_enums, check_range
 from heddle_knowledge.service.requests import chunking_of
 
 _SETTINGS, _SETTINGS_OF_SOURCES = frozenset({FORMER_ID, SHARES}), frozenset({FORMER_ID})
+_PLACE = frozenset({SERVER, FORMER_ID})
 _MAX_PASSAGES = 100
 _MAX_TITLE_CHARACTERS = 300
 _MAX_SETTING_CHARACTERS = 256
@@ -25,6 +27,8 @@ _MAX_URI_CHARACTERS = 2_048
 def collection_violations(collection: pb.Collection, sources: Iterable[str]) -> Iterator[Violation]:
     """Yield what no collection can have; `sources` are the backends besides `embedded`."""
     by_backend = {EMBEDDED: _SETTINGS, **dict.fromkeys(sources, _SETTINGS_OF_SOURCES)}
+    for name, engine in ENGINES.items():
+        by_backend[name] = _PLACE.union(PROPERTIES, engine.settings)
     known = by_backend.get(collection.backend or EMBEDDED)
     if known is None:
         backends = " or ".join(map(repr, by_backend))
@@ -38,6 +42,7 @@ def collection_violations(collection: pb.Collection, sources: Iterable[str]) -> 
     for name, rule in chunking_of(collection.chunking).problems():
         yield Violation(f"collection.chunking.{name}", rule)
     yield from _language(collection.language, "collection.")
+    yield from _missing_settings(collection)
     for name, value in sorted(collection.settings.items()):
         path = f"collection.settings.{name[:80]}"
         if name not in known:
@@ -46,6 +51,16 @@ def collection_violations(collection: pb.Collection, sources: Iterable[str]) -> 
             yield Violation(path, f"must have at most {_MAX_SETTING_CHARACTERS} characters")
         elif name == SHARES and value != REGISTRY:
             yield Violation(path, f"must be {REGISTRY!r}")
+
+
+def _missing_settings(collection: pb.Collection) -> Iterator[Violation]:
+    if (engine := ENGINES.get(collection.backend)) is None:
+        return
+    required = _PLACE if engine.has_text else _PLACE | {"text"}
+    for name in sorted(required):
+        if not collection.settings.get(name):
+            path = f"collection.settings.{name}"
+            yield Violation(path, f"must be set for a collection of {engine.label}")
 
 
 def update_violations(request: pb.UpdateCollectionRequest) -> Iterator[Violation]:

@@ -24,7 +24,24 @@ class Collections:
     changed: Callable[[str, int], None]
     """Takes the id of a changed collection, and the number of rows that were written to it."""
 
-    async def create(
+    async def create(self, name: str, **fields: Any) -> Collection:  # noqa: ANN401 - of `new`
+        """Create an empty collection, or register one of another backend; see `new`.
+
+        Raises:
+            CollectionExistsError: The organisation has a collection of this name.
+        """
+        return await self.add(self.new(name, **fields))
+
+    async def add(self, collection: Collection) -> Collection:
+        """Store a new collection.
+
+        Raises:
+            CollectionExistsError: The organisation has a collection of this name.
+        """
+        await self.context.collection_store.add(collection)
+        return collection
+
+    def new(
         self,
         name: str,
         *,
@@ -32,24 +49,25 @@ class Collections:
         backend: str = EMBEDDED,
         settings: Mapping[str, str] = _NOTHING,
         embedding_model: str = "",
+        has_vectors: bool = True,
         language: str = "",
         **more: Any,  # noqa: ANN401 - the fields of the record
     ) -> Collection:
-        """Create an empty collection, or register one of another backend.
+        """Return a collection that is not stored yet.
 
         Args:
             name: 1 to 63 of `A-Za-z0-9_.-`, the first a letter or digit.
             title: For people.
             backend: `embedded`, or the name of another backend.
             settings: What that backend needs to find it; never a secret.
-            embedding_model: Whose vectors it gets; empty: the default for its language.
+            embedding_model: Whose vectors it has; empty: the default for its language.
+            has_vectors: Whether it has vectors of that model.
             language: What its words are cut as, a BCP 47 tag; empty: English.
             more: Whose it is and how its documents are treated, as fields of `Collection`.
 
         Raises:
             InvalidInputError: The name or the backend's name breaks the rule, the store does not
                 offer the model or the language, or a graph is wanted of a service that draws none.
-            CollectionExistsError: The organisation has a collection of this name.
         """
         check_collection_name(name)
         check_collection_name(backend)
@@ -57,11 +75,9 @@ class Collections:
             self.context.graphs.check_possible()
         self.context.pages.check(more.get("page_handling", "pictures"))
         more["language"] = language_of(language)
-        model = embedding_model or self.context.model_for(more["language"])
-        embedder = self.context.offered(model).info()
-        created = new_collection(name, backend, embedder, title=title, settings=settings, **more)
-        await self.context.collection_store.add(created)
-        return created
+        by_language = self.context.model_for(more["language"]) if backend == EMBEDDED else ""
+        info = self.context.offered(embedding_model or by_language).info() if has_vectors else None
+        return new_collection(name, backend, info, title=title, settings=settings, **more)
 
     async def get(self, name: str) -> Collection:
         """Return a collection by its id, or one of the default organisation by its name.

@@ -51,8 +51,9 @@ class StoreContext:
         collection = await self.collection_store.registry.get(name)
         if collection.backend != EMBEDDED:
             raise ForeignBackendError(
-                f"The collection {name!r} lives in the backend {collection.backend!r}. Use it "
-                "through that backend."
+                f"The documents of the collection {collection.name!r} are in "
+                f"{collection.backend!r}. Heddle only searches it: add, change and remove them "
+                "there."
             )
         return await self.collection_store.open(collection)
 

@@ -137,4 +137,5 @@ class _Known:
 def _secrets(settings: pb.ResolveSettingsResponse) -> Iterator[str]:
     yield from (provider.api_key for provider in settings.providers.values())
     yield from (server.token for server in settings.mcp_servers.values())
+    yield from (server.api_key for server in settings.search_servers.values())
     yield from (settings.knowledge.token, settings.knowledge_store.token, settings.moodle.token)

@@ -8,9 +8,24 @@ import { discardUploads } from "#lib/upload/uploads.svelte.ts";
 export type Collection = components["schemas"]["VectorStore"];
 export type CollectionFile = components["schemas"]["VectorStoreFile"];
 export type Sharing = Collection["sharing"];
+export type Server = components["schemas"]["SearchServer"];
+export type Place = Required<components["schemas"]["Place"]>;
 export type Result = components["schemas"]["ExplainedResult"];
 export type ListQuery = NonNullable<paths["/v1/vector_stores"]["get"]["parameters"]["query"]>;
 export type FileQuery = NonNullable<paths["/v1/vector_stores/{id}/files"]["get"]["parameters"]["query"]>;
+
+/** Return the place of a collection in Heddle. */
+export const emptyPlace = (): Place => ({
+  server: "",
+  collection: "",
+  text: "",
+  title: "",
+  uri: "",
+  page: "",
+  vector: "",
+  tenant: "",
+  database: "",
+});
 
 const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte"] as const;
 

@@ -1,0 +1,1 @@
+"""Collections of other search engines, which this service searches and never changes."""
