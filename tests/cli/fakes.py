@@ -32,6 +32,8 @@ class Knowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
     media_types: dict[str, str] = field(default_factory=dict)
     belongings: list[tuple[dict[str, str], int]] = field(default_factory=list)
     """The metadata of each ingestion, and its time in seconds."""
+    labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The metadata of each document."""
     failure: HeddleError | None = None
     """What every ingestion fails with."""
     company: int = 1
@@ -83,6 +85,7 @@ class Knowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
         known = documents.get(request.name)
         documents[request.name] = digest
         self.media_types[request.name] = request.media_type
+        self.labels[request.name] = dict(request.metadata)
         self.belongings.append((dict(request.metadata), request.document_time.seconds))
         for stage in ("parsing", "embedding"):
             yield knowledge_pb2.IngestDocumentResponse(
@@ -95,6 +98,23 @@ class Knowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
                 unchanged=known == digest,
             )
         )
+
+    async def ListDocuments(
+        self, request: knowledge_pb2.ListDocumentsRequest, context: object
+    ) -> knowledge_pb2.ListDocumentsResponse:
+        names = self.collections[request.collection]
+        items, token = page(names, str, 2, request.page_token)
+        documents = [
+            knowledge_pb2.Document(name=it, sha256=names[it], metadata=self.labels[it])
+            for it in items
+        ]
+        return knowledge_pb2.ListDocumentsResponse(documents=documents, next_page_token=token)
+
+    async def DeleteDocument(
+        self, request: knowledge_pb2.DeleteDocumentRequest, context: object
+    ) -> knowledge_pb2.DeleteDocumentResponse:
+        del self.collections[request.collection][request.name]
+        return knowledge_pb2.DeleteDocumentResponse()
 
     async def SearchCollections(
         self, request: knowledge_pb2.SearchCollectionsRequest, context: object

@@ -284,3 +284,36 @@ def test_several_documents_are_in_flight_and_told_in_their_order(
 
     assert code == 0
     assert out.splitlines()[:-1] == [f"new         {n}.txt: 2 passages" for n in range(8)]
+
+
+def test_a_collection_follows_a_folder(services: Services, heddle: Run, corpus: Path) -> None:
+    def sync() -> list[str]:
+        code, out, _ = heddle("ingest", "--sync", str(corpus), "--collection", "kb")
+        assert code == 0
+        return out.splitlines()[1:]
+
+    heddle("ingest", str(corpus / "a.md"), "--collection", "kb")
+    services.knowledge.collections["kb"]["of others.md"] = "0"
+    services.knowledge.labels["of others.md"] = {}
+    assert sync()[-1] == "kb: 3 documents (1 unchanged, 2 new); 1 file skipped"
+    (corpus / "a.md").rename(corpus / "first.md")
+    (corpus / "b.RST").unlink()
+    assert sync() == [
+        "new         first.md: 2 passages",
+        "unchanged   more/c.html: 2 passages",
+        "removed     a.md: renamed, now first.md",
+        "removed     b.RST: its file is gone",
+        "kb: 4 documents (1 new, 1 unchanged, 2 removed); 1 file skipped",
+    ]
+    assert set(services.knowledge.collections["kb"]) == {
+        "first.md",
+        "more/c.html",
+        "of others.md",
+    }
+    # A folder that lost all files is more likely not mounted.
+    for file in (corpus / "first.md", corpus / "more" / "c.html"):
+        file.unlink()
+    assert heddle("ingest", "--sync", str(corpus), "--collection", "kb")[0] == 1
+    assert len(services.knowledge.collections["kb"]) == 3
+    other = heddle("ingest", "--sync", str(corpus), str(corpus), "--collection", "kb")
+    assert (other[0], "exactly one folder" in other[2]) == (2, True)

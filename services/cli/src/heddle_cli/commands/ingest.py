@@ -15,6 +15,7 @@ from heddle_cli.documents import Document, documents
 from heddle_cli.ingestion import Outcome, ensure_collection, ingest_document
 from heddle_cli.options import CollectionName
 from heddle_cli.progress import progress_display
+from heddle_cli.syncing import SYNC, folder_mark, remove_gone
 from heddle_cli.terminal import counted, notes, out, plain
 
 _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
@@ -59,6 +60,14 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     recursive: Annotated[
         bool, typer.Option("--recursive", "-r", help="Include subfolders.")
     ] = False,
+    sync: Annotated[
+        bool,
+        typer.Option(
+            "--sync",
+            help="Keep the collection like one folder, subfolders included: documents of files "
+            "that are gone are removed.",
+        ),
+    ] = False,
     title: Annotated[str, typer.Option(help="The title of a new collection.")] = "",
     embedding_model: Annotated[
         str, typer.Option(help="The embedding model of a new collection.")
@@ -88,13 +97,18 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     """Add documents to a collection, which is created if it does not exist.
 
     Unchanged documents are skipped, so an interrupted command continues when it is repeated. Of a
-    changed document only the changes are embedded. Hidden files and links in folders are skipped.
+    changed document only the changes are embedded. With --sync, documents that an earlier run with
+    --sync added from the same folder are removed when their files are gone. What others added
+    stays, and an empty folder changes nothing. Hidden files and links in folders are skipped.
     The options from --title on apply to a new collection. It belongs to the default organisation,
     whose members and API keys may read it. Progress goes to standard error unless standard output
     is a terminal.
     """
+    labels = entries(metadata)
+    if sync:
+        labels[SYNC] = folder_mark(paths)
     common = knowledge_pb2.IngestDocumentRequest(
-        collection=collection, metadata=entries(metadata), document_time=time_of(date)
+        collection=collection, metadata=labels, document_time=time_of(date)
     )
     settings = knowledge_pb2.Collection(
         title=title,
@@ -105,7 +119,7 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     )
     if chunk_characters:
         settings.chunking.target_characters = chunk_characters
-    read = documents(paths, recursive=recursive)
+    read = documents(paths, recursive=recursive or sync)
     for name in read.skipped:
         out.print(plain(f"{'skipped':<{_WIDTH}}  {name}: {_NO_TYPE}"), style="dim")
     if not read.documents:
@@ -119,6 +133,10 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         if not ensure_collection(connection, settings) and set_fields:
             notes.print("The collection exists and stays as it is.", style="dim")
         counts = ingest_all(connection, common, read.documents)
+        if sync:
+            for name, note in remove_gone(connection, common, read.documents):
+                counts["removed"] += 1
+                out.print(plain(f"{'removed':<{_WIDTH}}  {name}: {note}"))
     out.print(_summary(counts, collection, len(read.skipped)))
     if counts["unreadable"] or counts["failed"]:
         raise typer.Exit(1)
