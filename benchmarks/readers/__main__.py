@@ -1,8 +1,9 @@
 """Compares readers of documents: `python -m benchmarks.readers FOLDER...`.
 
 Prints, for each reader and format, how many files lose no word against pandoc (poppler for PDF),
-the share of words lost, numbers that the judge does not have, CPU and memory. Readers that are not
-installed are left out. `--facts FILE` checks what files must say, `--draw COUNT` prints passages.
+how many lose at most 1 % of the letters, the share of words lost, numbers that the judge does not
+have, CPU and memory. Readers that are not installed are left out. `--facts FILE` checks what files
+must say, `--draw COUNT` prints passages.
 """
 
 import argparse
@@ -22,10 +23,11 @@ from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.reading.documents import parse
 
 from benchmarks.readers.reading import READERS
-from benchmarks.readers.scoring import false_numbers, lost_words, words
+from benchmarks.readers.scoring import false_numbers, keeps, lost_words, words
 
 PROGRAMS = {"pandoc": "pandoc", "poppler": "pdftotext"}
 PANDOC = frozenset({".docx", ".epub", ".htm", ".html", ".ipynb", ".odt", ".pptx", ".rtf", ".xlsx"})
+_NEAR = 0.01
 Reading = dict[str, Any]
 
 
@@ -88,7 +90,9 @@ def compare(files: list[Path], names: list[str], worst: int) -> None:
     groups: dict[str, list[Path]] = defaultdict(list)
     for path in files:
         groups[path.suffix.lower()].append(path)
-    print("format  reader      files refused  no loss  words lost  false numbers  ms a file    MiB")
+    print(
+        "format  reader      files refused  no loss  in 1%  words lost  false numbers  ms/file  MiB"
+    )
     for ending, paths in sorted(groups.items()):
         judge = "poppler" if ending == ".pdf" else "pandoc"
         if judge not in names or (judge == "pandoc" and ending not in PANDOC):
@@ -109,11 +113,13 @@ def _print_line(ending: str, name: str, judged: list[Judged], worst: int) -> Non
     pairs = list(zip(judged, readings, strict=True))
     lost = {it.path: lost_words(reading["text"], it.text) for it, reading in pairs}
     false = sum(false_numbers(reading["text"], it.text) for it, reading in pairs)
+    near = sum(keeps(reading["text"], it.text, _NEAR) for it, reading in pairs)
     whole = sum(words(it.text).total() for it in judged)
     print(
         f"{ending:7} {name:10} {len(judged):6} {sum(bool(it['refusal']) for it in readings):7} "
-        f"{sum(not count for count in lost.values()):8} {sum(lost.values()) / whole:11.2%} "
-        f"{false:14} {1000 * readings[-1]['cpu'] / len(judged):10.1f} {readings[-1]['mib']:6.0f}"
+        f"{sum(not count for count in lost.values()):8} {near:6} "
+        f"{sum(lost.values()) / whole:11.2%} {false:14} "
+        f"{1000 * readings[-1]['cpu'] / len(judged):9.1f} {readings[-1]['mib']:4.0f}"
     )
     for path in sorted(lost, key=lambda path: -lost[path])[:worst]:
         print(f"        {lost[path]:6} words of {path}")

@@ -26,6 +26,12 @@ def numbers(text: str) -> Counter[str]:
     return Counter(_NUMBER.findall(_plain(text)))
 
 
+def keeps(text: str, judged: str, share: float) -> bool:
+    """Return whether a text has all letters and digits of the judge's but for a share of them."""
+    judge, own = (Counter(filter(str.isalnum, _plain(it))) for it in (judged, text))
+    return (judge - own).total() <= share * judge.total()
+
+
 def lost_words(text: str, judged: str) -> int:
     """Return how many words of the judge's text a text lacks."""
     return (words(judged) - words(text)).total()

@@ -8,7 +8,7 @@ import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 from knowledge.store.making import pdf
 from PIL import Image, ImageDraw, ImageFont
 
-__all__ = ["cut", "pdf", "scan"]
+__all__ = ["cut", "joined", "pdf", "scan"]
 _PAGE = (850, 1_100)  # letter at 100 dots per inch
 
 
@@ -33,4 +33,15 @@ def cut(manual: Path, pages: Sequence[int]) -> bytes:
         some.import_pages(whole, [page - 1 for page in pages])
         written = io.BytesIO()
         some.save(written)
+    return written.getvalue()
+
+
+def joined(*documents: bytes) -> bytes:
+    """Return a PDF with the pages of several."""
+    with pypdfium2.PdfDocument.new() as whole:
+        for data in documents:
+            with pypdfium2.PdfDocument(data) as part:
+                whole.import_pages(part)
+        written = io.BytesIO()
+        whole.save(written)
     return written.getvalue()

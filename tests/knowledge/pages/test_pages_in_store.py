@@ -23,7 +23,7 @@ from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.store import KnowledgeStore, open_store
 from knowledge.pages.conftest import Address
-from knowledge.pages.pdfs import pdf, scan
+from knowledge.pages.pdfs import joined, pdf, scan
 from patience import until
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -202,6 +202,23 @@ async def test_the_text_of_a_scan_is_recognised_whatever_is_done_with_pages(
     assert (passage.page, passage.text) == (2, "Felt is pressed")
     with pytest.raises(UnreadableDocumentError, match="holds no text"):
         await put(store, looms, scan(""))
+
+
+@pytest.mark.exhaustive
+async def test_scanned_pages_within_a_document_are_read_and_the_others_are_counted(
+    store: KnowledgeStore,
+) -> None:
+    looms = await store.collections.create("looms")
+    data = joined(scan("Felt is pressed", ""), pdf("The heddle lifts the warp."))
+    stages, _ = await put(store, looms, data)
+    assert "recognising" in stages
+    passages = await store.passages.search(looms.id, "pressed felt", top_k=2)
+    assert {(each.page, each.text) for each in passages} == {
+        (1, "Felt is pressed"),
+        (3, "The heddle lifts the warp."),
+    }
+    (document,) = await store.documents.listed(looms.id)
+    assert document.metadata["pages_without_text"] == "1"
 
 
 @EVERYWHERE

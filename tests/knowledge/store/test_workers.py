@@ -5,7 +5,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from heddle_knowledge.reading.parsing import ParseReply, ParseRequest
+from heddle_knowledge.errors import StorageError
+from heddle_knowledge.reading.parsing import Parser, ParseReply, ParseRequest
 from heddle_knowledge.workers.worker import WorkerClosedError, WorkerProcess
 from patience import until
 
@@ -53,3 +54,16 @@ async def test_an_idle_worker_ends_and_starts_again_with_the_next_request() -> N
         assert await worker.call(REQUEST, ParseReply) == first
     finally:
         await worker.aclose()
+
+
+async def test_a_reader_that_cannot_be_loaded_blames_the_installation(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "anydoc.py").write_text("raise ImportError('no wheel for this machine')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    parser = Parser(1)
+    try:
+        with pytest.raises(StorageError, match=r"installation\. Install the knowledge service"):
+            await parser.parse(b"warp", media_type="", name="a.txt")
+    finally:
+        await parser.aclose()

@@ -27,6 +27,7 @@ Element = Any
 """An element of lxml, which declares no types."""
 _XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _READ = (*_XML, ".css", "mimetype")
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".emf", ".wmf", ".svg", ".tif", ".tiff", ".bmp")
 _PROPERTIES = re.compile(r"docProps/core\.xml|meta\.xml|.*\.opf")
 _MARKED = re.compile(rb"vertAlign|:vanish|:del\b|:sym [^>]*char=|baseline=|text-position|<su[bp]\b")
 _SLIDE = re.compile(r"ppt/slides/slide\d+\.xml")
@@ -92,6 +93,10 @@ def prepared(data: bytes) -> tuple[bytes, str, datetime | None]:
             elif styles or (_is_xml(name) and _MARKED.search(content)):
                 content = _rewritten(content, lambda tree: _mark(tree, styles))
             copy.writestr(name, content)
+        for picture in dict.fromkeys(
+            it for it in archive.namelist() if it.lower().endswith(_PICTURES)
+        ):
+            copy.writestr(picture.replace("\\", "/"), b"")  # the reader counts those that are there
     return out.getvalue(), title, time
 
 

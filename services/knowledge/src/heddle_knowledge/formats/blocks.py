@@ -41,6 +41,7 @@ class ParsedDocument:
         blocks: The text.
         time: When the document was last changed or else made, as it says, in UTC; or None.
         pages: How many pages it has, with or without text; 0 where the format has none.
+        unread: Its pages that show pictures and have no text, counted from 1.
         metadata: What it says of itself besides.
     """
 
@@ -48,6 +49,7 @@ class ParsedDocument:
     blocks: tuple[Block, ...]
     time: datetime | None = None
     pages: int = 0
+    unread: tuple[int, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -69,7 +69,8 @@ def blocks_of(document: anydoc.Document, headers: int = 1) -> ParsedDocument:
     """
     reader = _Reader(document, headers)
     blocks = reader.read()
-    return ParsedDocument(reader.first_heading, blocks, pages=reader.slide or 0)
+    unseen = {"pictures_without_text": str(reader.pictures)} if reader.pictures else {}
+    return ParsedDocument(reader.first_heading, blocks, pages=reader.slide or 0, metadata=unseen)
 
 
 def _marked_script(match: re.Match[bytes]) -> bytes:
@@ -81,6 +82,7 @@ class _Reader:
     def __init__(self, document: anydoc.Document, headers: int) -> None:
         self.first_heading = ""
         self.slide: int | None = None
+        self.pictures = 0
         self._document = document
         self._headers = headers
         self._outline = Outline()
@@ -190,6 +192,9 @@ class _Reader:
                 return formula(inline.text or "")
             case "line_break":
                 return "\n"
+            case "image" if not inline.alt:
+                self.pictures += 1
+                return ""
             case "checkbox":
                 return "[x]" if inline.checked else "[ ]"
             case _:

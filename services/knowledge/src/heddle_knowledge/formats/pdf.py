@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import groupby, islice
 from types import MappingProxyType
 
@@ -14,7 +13,9 @@ from heddle_knowledge.formats.blocks import Outline, ParsedDocument
 from heddle_knowledge.formats.contents import bare, contents_of_pages
 from heddle_knowledge.formats.dates import first_date
 from heddle_knowledge.formats.folios import folios, running_heads
-from heddle_knowledge.formats.pdf_page import page_text
+from heddle_knowledge.formats.pdf_lines import Line
+from heddle_knowledge.formats.pdf_page import FEWEST_CHARACTERS, has_picture, page_lines
+from heddle_knowledge.formats.pdf_titles import Title, titles_of_pages
 
 MOST_PAGES = 5_000
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
@@ -22,12 +23,6 @@ _NUMBERING = 12
 """Letters and digits that may stand before a title, as the number of its section does."""
 _MOST_BOOKMARKS = 20_000
 _LONGEST_TITLE = 300
-
-
-@dataclass(frozen=True, slots=True)
-class _Bookmark:
-    title: str
-    level: int
 
 
 def read_pdf(
@@ -69,20 +64,34 @@ def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> Parsed
     if document.get_formtype():
         document.init_forms()
     info = document.get_metadata_dict()
-    sections = _bookmarks_by_page(document)
     outline = Outline(titled_text=True)
-    pages = [
-        (scanned.get(number + 1) or page_text(document, number)).split("\n")
-        for number in range(len(document))
-    ]
-    for number, (lines, furniture) in enumerate(zip(pages, _furniture(pages), strict=True)):
-        _add_page(outline, lines, furniture, number + 1, sections.get(number, []))
+    pages = [_page(document, number, scanned) for number in range(len(document))]
+    texts = [[line.text for line in page] for page in pages]
+    unread = tuple(
+        number
+        for number, lines in enumerate(texts, start=1)
+        if len("".join("".join(lines).split())) < FEWEST_CHARACTERS
+        and number not in scanned
+        and has_picture(document, number - 1)
+    )
+    furniture = _furniture(texts)
+    sections = _bookmarks_by_page(document) or titles_of_pages(pages, furniture)
+    for number, (page, apart) in enumerate(zip(pages, furniture, strict=True)):
+        _add_page(outline, page, apart, number + 1, sections.get(number, []))
     return ParsedDocument(
         title=" ".join(str(info.get("Title", "")).split()),
         blocks=outline.finish(),
         time=first_date(str(info.get("ModDate", "")), str(info.get("CreationDate", ""))),
         pages=len(document),
+        unread=unread,
+        metadata={"pages_without_text": str(len(unread))} if unread else {},
     )
+
+
+def _page(document: pypdfium2.PdfDocument, number: int, scanned: Mapping[int, str]) -> list[Line]:
+    if read := scanned.get(number + 1):
+        return [Line(line) for line in read.split("\n")]
+    return page_lines(document, number)
 
 
 def _furniture(pages: list[list[str]]) -> list[set[int]]:
@@ -108,28 +117,42 @@ def _blanked(pages: list[list[str]], chosen: list[set[int]]) -> list[list[str]]:
 
 def _add_page(
     outline: Outline,
-    lines: list[str],
+    lines: list[Line],
     furniture: set[int],
     page: int,
-    sections: list[_Bookmark],
+    sections: list[Title],
 ) -> None:
     """Add a page; a section begins at the line of its title, or where the one before it does."""
+    to_find = any(section.line is None for section in sections)
     bare_lines = [
-        "" if at in furniture else bare(line) for at, line in enumerate(lines if sections else ())
+        "" if at in furniture else bare(line.text)
+        for at, line in enumerate(lines if to_find else ())
     ]
 
     def add(start: int, end: int) -> None:
-        for is_furniture, places in groupby(range(start, end), furniture.__contains__):
-            text = "\n".join(lines[at] for at in places)
-            outline.add(text, page, is_furniture=is_furniture)
+        def part(at: int) -> tuple[bool, int]:
+            return at in furniture, lines[at].table
 
-    done = 0
+        for (is_furniture, table), places in groupby(range(start, end), part):
+            rows = [lines[at] for at in places]
+            header = "\n".join(row.text for row in rows if row.header) if table else None
+            text = "\n".join(row.text for row in rows)
+            outline.add(text, page, header, is_furniture=is_furniture)
+
+    done = from_line = letters = 0
+    last = ""
     for section in sections:
-        at = _line_of(bare(section.title), bare_lines, done)
+        title, at = bare(section.text), section.line
+        if at is None:
+            at = _line_of(title, bare_lines, from_line)
         if at is not None:
-            add(done, at)
-            done = at
-        outline.enter(section.level, section.title)
+            above = bare("".join(line.text for line in lines[done:at]))
+            if not last or not above.endswith(last) or len(above) > letters + _NUMBERING:
+                add(done, at)
+                done, letters = at, 0
+            # A title alone is no passage: it stays with the next.
+            from_line, last, letters = at, title, letters + len(title)
+        outline.enter(section.level, section.text)
     add(done, len(lines))
 
 
@@ -150,13 +173,13 @@ def _shows(line: str, title: str) -> bool:
     return line.endswith(title) and len(line) - len(title) <= _NUMBERING
 
 
-def _bookmarks_by_page(document: pypdfium2.PdfDocument) -> dict[int, list[_Bookmark]]:
+def _bookmarks_by_page(document: pypdfium2.PdfDocument) -> dict[int, list[Title]]:
     """Return the sections that begin on each page, pages counted from 0.
 
     Bookmarks that lead back, into another document, or nowhere are left out: what follows a
     page would not be their section.
     """
-    by_page: dict[int, list[_Bookmark]] = defaultdict(list)
+    by_page: dict[int, list[Title]] = defaultdict(list)
     last = 0
     for mark in islice(document.get_toc(), _MOST_BOOKMARKS):
         target = mark.get_dest()
@@ -166,5 +189,5 @@ def _bookmarks_by_page(document: pypdfium2.PdfDocument) -> dict[int, list[_Bookm
             title = " ".join(mark.get_title().split())[:_LONGEST_TITLE]
         if title and page is not None and last <= page < len(document):
             last = page
-            by_page[page].append(_Bookmark(title, mark.level + 1))
+            by_page[page].append(Title(title, mark.level + 1))
     return by_page

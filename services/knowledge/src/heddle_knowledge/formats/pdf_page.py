@@ -1,15 +1,26 @@
-"""A page of a PDF as lines: its text layer from top to bottom, and the values of its forms."""
+"""A page of a PDF as lines, as it is printed: with its forms, notes and stamps."""
 
 import ctypes
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from dataclasses import replace
+from itertools import groupby
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 import pypdfium2.raw as pdfium  # type: ignore[import-untyped]  # likewise
 
+from heddle_knowledge.formats.pdf_lines import (
+    Line,
+    Place,
+    Word,
+    around,
+    ordered,
+    parts,
+    turned,
+    with_tables,
+    with_values,
+)
 from heddle_knowledge.formats.scripts import lowered, raised
 
 # PDFium marks a word that is broken at the end of a line with one of these in place of the hyphen.
@@ -20,68 +31,169 @@ _LIGATURES = str.maketrans({
     "\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl",
     "\ufb05": "st", "\ufb06": "st",
 })  # fmt: skip
+FEWEST_CHARACTERS = 16
+"""Of a page that was written; a scan may have its number in its text layer."""
+_TICKED = "[x]"
 _SMALLER, _SHIFT = 0.9, 0.12  # of the height of the character before
+_WORD = re.compile(r"\S+")
+_NUMBER = re.compile(r"[(+−–-]?[$€£]?[\d.,:/]*\d[\d.,:/]*[%)]?")  # noqa: RUF001 (a minus sign, a dash)
+_BOLD = 600
 _MAX_ANNOTATIONS = 2_000
 _MAX_VALUE = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    text: str
-    left: float
-    right: float
-    bottom: float
-    top: float
+class _Layer:
+    """The text layer of a page, with places as they show on a page that is turned."""
+
+    def __init__(self, layer: pypdfium2.PdfTextPage, page: pypdfium2.PdfPage) -> None:
+        self.page = layer
+        self._rotation = page.get_rotation()
+        box = turned(page.get_bbox(), self._rotation)
+        self.box = box if box.right > box.left and box.top > box.bottom else None
+
+    def place(self, at: int) -> Place:
+        """Return the place of a character."""
+        return turned(self.page.get_charbox(at, loose=True), self._rotation)
 
 
 def page_text(document: pypdfium2.PdfDocument, number: int) -> str:
-    """Return the text of a page, counted from 0, with the values of its forms and its notes."""
+    """Return the text of a page, counted from 0, as it is printed."""
+    return "\n".join(line.text for line in page_lines(document, number))
+
+
+def page_lines(document: pypdfium2.PdfDocument, number: int) -> list[Line]:
+    """Return the lines of a page, counted from 0, with the contents of fields, notes and stamps.
+
+    They are drawn into the page of the document for this.
+    """
+    page = document[number]
+    layer = page.get_textpage()
+    try:
+        values = _values(document, page, number, layer.count_chars())
+        text = str(layer.get_text_range())
+        if len(text) == layer.count_chars():
+            return _page_lines(_Layer(layer, page), text, values)
+        text = str(layer.get_text_bounded())  # places are unknown
+    finally:
+        layer.close()
+        page.close()
+    plain = (*text.replace("\r\n", "\n").split("\n"), *(value.text for value in values))
+    return [Line(_clean(line)) for line in plain]
+
+
+def has_picture(document: pypdfium2.PdfDocument, number: int) -> bool:
+    """Return whether a page, counted from 0, shows a picture."""
     page = document[number]
     try:
-        layer = page.get_textpage()
-        try:
-            text = str(layer.get_text_range())
-            if len(text) == layer.count_chars():
-                lines = _ordered(list(_lines(layer, text, page.get_bbox())))
-                text = "\n".join(line.text for line in lines)
-            else:  # places are unknown
-                lines, text = [], str(layer.get_text_bounded())
-        finally:
-            layer.close()
-        values = list(_values(document, page))
+        return any(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE]))
     finally:
         page.close()
-    if lines and values:
-        text = "\n".join(line.text for line in _with_values(lines, values))
-    elif values:
-        text = "\n".join((text, *(value.text for value in values)))
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    return _BROKEN_WORD.sub("", text).translate(_LIGATURES)
 
 
-def _lines(
-    layer: pypdfium2.PdfTextPage, text: str, box: tuple[float, float, float, float]
-) -> Iterator[_Line]:
+def _page_lines(layer: _Layer, text: str, values: list[Line]) -> list[Line]:
+    def written(start: int, end: int) -> str:
+        return _true(layer, text[start:end], start)
+
+    lines = with_values(ordered(list(_lines(layer, text, 0))), values)
+    return [
+        replace(line, text=clean)
+        for line in with_tables(lines, written)
+        for clean in _clean(line.text).split("\n")
+    ]
+
+
+def _values(
+    document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, number: int, own: int
+) -> list[Line]:
+    """Draw what lies over a page into it, and return what it says; `own` are other characters."""
+    if not pdfium.FPDFPage_GetAnnotCount(page):
+        return []
+    notes = list(_notes(document, page))
+    again = document[number]
+    pdfium.FPDFPage_Flatten(again, pdfium.FLAT_NORMALDISPLAY)
+    again.close()
+    again = document[number]
+    layer = again.get_textpage()
+    try:
+        placed = _Layer(layer, again)
+        text = str(layer.get_text_range())[own:]
+        values = [
+            Line(
+                _true(placed, text[part[0].start - own : part[-1].end - own], part[0].start),
+                around(part),
+            )
+            for line in _lines(placed, text, own)
+            for part in parts(line.words)
+        ]
+    finally:
+        layer.close()
+        again.close()
+    for note in notes:
+        within = [value for value in values if note.place.has(value.place)]
+        if note.text == _TICKED or not within:
+            values = [it for it in values if it not in within or len(it.text) > 1]
+            values.append(note)
+    return values
+
+
+def _clean(text: str) -> str:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return _BROKEN_WORD.sub("", lines).translate(_LIGATURES)
+
+
+def _lines(layer: _Layer, text: str, start: int) -> Iterator[Line]:
     """Yield the lines within the box of a page; one that shows nothing has the place of the last.
 
     Text outside of the box of a page is invisible.
     """
-    last = _Line("", 0, 0, 0, 0)
-    start = 0
+    last = Line("")
     for line in text.split("\r\n"):
-        words = line.strip()
+        words = tuple(_words(layer, line, start))
         if words:
-            first = start + line.index(words[0])
-            left, bottom, _, top = layer.get_charbox(first, loose=True)
-            _, _, right, _ = layer.get_charbox(first + len(words) - 1, loose=True)
-            last = _Line("", min(left, right), max(left, right), bottom, top)
-        outside = last.right <= box[0] or last.left >= box[2]
-        if not outside and last.top > box[1] and last.bottom < box[3]:
-            yield replace(last, text=_true(layer, line, start))
+            size, weight = _writing_of(layer, words[0].start)
+            last = Line("", around(words), words, size, bold=weight >= _BOLD)
+        place = last.place
+        if layer.box is None or layer.box.meets(place):
+            yield replace(last, text=_true(layer, line, start), words=words)
         start += len(line) + 2
 
 
-def _true(layer: pypdfium2.PdfTextPage, line: str, start: int) -> str:
+def _words(layer: _Layer, line: str, start: int) -> Iterator[Word]:
+    """Yield the words of a line; a script is of the word before it."""
+    last: Word | None = None
+    for match in _WORD.finditer(line):
+        at, end = start + match.start(), start + match.end()
+        place = layer.place(at)
+        ends = (place, layer.place(end - 1)) if end > at + 1 else (place,)
+        left, right = min(it.left for it in ends), max(it.right for it in ends)
+        place = Place(left, right, place.bottom, place.top)
+        is_number = bool(_NUMBER.fullmatch(match[0]))
+        if last and _is_script(last.place, place):
+            last = Word(last.start, end, around([last, Word(at, end, place, is_number)]), is_number)
+            continue
+        if last:
+            yield last
+        last = Word(at, end, place, is_number)
+    if last:
+        yield last
+
+
+def _is_script(base: Place, place: Place) -> bool:
+    near = -base.height < place.left - base.right < _SHIFT * base.height
+    return near and place.height < _SMALLER * base.height
+
+
+def _writing_of(layer: _Layer, at: int) -> tuple[float, int]:
+    """Return the size of a character on the page, and how heavy it is."""
+    matrix = pdfium.FS_MATRIX()
+    scale = 1.0
+    if pdfium.FPDFText_GetMatrix(layer.page, at, matrix):
+        scale = max(abs(matrix.d), abs(matrix.b)) or 1.0
+    size = pdfium.FPDFText_GetFontSize(layer.page, at) * scale
+    return round(size, 1), int(pdfium.FPDFText_GetFontWeight(layer.page, at))
+
+
+def _true(layer: _Layer, line: str, start: int) -> str:
     """Return a line with its superscripts and subscripts, and its ligatures of Arabic in order."""
 
     def script(match: re.Match[str]) -> str:
@@ -97,64 +209,25 @@ def _true(layer: pypdfium2.PdfTextPage, line: str, start: int) -> str:
 
     def ligature(match: re.Match[str]) -> str:
         place = start + match.start()
-        same = layer.get_charbox(place) == layer.get_charbox(place + 1)
+        same = layer.place(place) == layer.place(place + 1)
         return match[0][::-1] if same else match[0]  # both letters are one character of the font
 
     # A ligature keeps its length, so the places stay; superscripts come last.
     return _SCRIPT.sub(script, _LAM_ALEF.sub(ligature, line))
 
 
-def _writing(layer: pypdfium2.PdfTextPage, base: int, place: int) -> Callable[[str], str] | None:
+def _writing(layer: _Layer, base: int, place: int) -> Callable[[str], str] | None:
     """Return how a smaller character above or below the line of another is written, else None."""
-    left, bottom, right, top = layer.get_charbox(base, loose=True)
-    start, low, _, high = layer.get_charbox(place, loose=True)
-    height = top - bottom
-    if high - low > _SMALLER * height or start < (left + right) / 2:
+    line, sign = layer.place(base), layer.place(place)
+    if sign.height > _SMALLER * line.height or sign.left < (line.left + line.right) / 2:
         return None
-    if low > bottom + _SHIFT * height:
+    if sign.bottom > line.bottom + _SHIFT * line.height:
         return raised
-    return lowered if high < top - _SHIFT * height else None
+    return lowered if sign.top < line.top - _SHIFT * line.height else None
 
 
-def _ordered(lines: list[_Line]) -> list[_Line]:
-    """Return lines from top to bottom if they are one column that was written in another order."""
-    jumps = any(
-        after.bottom > before.top and _overlap(before, after) for before, after in pairwise(lines)
-    )
-    if not jumps:
-        return lines
-    rows = sorted(lines, key=lambda line: (-line.bottom, line.left))
-    beside = any(
-        abs(above.bottom - below.bottom) < (above.top - above.bottom) / 2
-        and not _overlap(above, below)
-        for above, below in pairwise(rows)
-    )
-    return lines if beside else rows
-
-
-def _overlap(line: _Line, other: _Line) -> bool:
-    return min(line.right, other.right) > max(line.left, other.left)
-
-
-def _with_values(lines: list[_Line], values: list[_Line]) -> list[_Line]:
-    """Put each value at the end of the line of its height, else between the lines around it."""
-    placed = list(lines)
-    for value in values:
-        middle = (value.bottom + value.top) / 2
-        for at, line in enumerate(placed):
-            if line.text.strip() and line.bottom <= middle <= line.top:
-                placed[at] = replace(line, text=f"{line.text.rstrip()} {value.text}")
-                break
-            if line.text.strip() and line.top < middle:
-                placed.insert(at, value)
-                break
-        else:
-            placed.append(value)
-    return placed
-
-
-def _values(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[_Line]:
-    """Yield what was filled into the fields of a page, and the notes that are printed on it."""
+def _notes(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[Line]:
+    """Yield what fields and notes of a page hold."""
     count = min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)
     for number in range(count):
         annotation = pdfium.FPDFPage_GetAnnot(page, number)
@@ -164,7 +237,8 @@ def _values(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterato
             text = _value(document, annotation)
             box = pdfium.FS_RECTF()
             if text.strip() and pdfium.FPDFAnnot_GetRect(annotation, box):
-                yield _Line(text, box.left, box.right, box.bottom, box.top)
+                sides = box.left, box.bottom, box.right, box.top
+                yield Line(text, turned(sides, page.get_rotation()))
         finally:
             pdfium.FPDFPage_CloseAnnot(annotation)
 
@@ -178,7 +252,7 @@ def _value(document: pypdfium2.PdfDocument, annotation: object) -> str:
         return ""
     field = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
     if field in {pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON}:
-        return "[x]" if pdfium.FPDFAnnot_IsChecked(form, annotation) else ""
+        return _TICKED if pdfium.FPDFAnnot_IsChecked(form, annotation) else ""
     if field == pdfium.FPDF_FORMFIELD_PUSHBUTTON:
         return ""
     return _string(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)

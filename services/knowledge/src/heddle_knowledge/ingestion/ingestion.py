@@ -3,9 +3,9 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -20,15 +20,16 @@ from heddle_knowledge.collection.tables import embedded_text, find_document, kno
 from heddle_knowledge.collection.types import SAVING, Document, Ingested, IngestProgress
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.word_forms import word_forms
-from heddle_knowledge.errors import InvalidInputError
+from heddle_knowledge.errors import InvalidInputError, UnreadableDocumentError
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.ingestion.commits import Commits, Prepared
 from heddle_knowledge.ingestion.embedding_batches import Batches, grouped
 from heddle_knowledge.reading.admission import MARKDOWN, check_size, kind_of
-from heddle_knowledge.reading.parsing import Parser
+from heddle_knowledge.reading.parsing import Parser, ParseReply
 
 _LARGEST_METADATA = 512 * 1024
 _LONGEST_URI = 2_048
+Recognise = Callable[[bytes, Sequence[int]], AsyncGenerator[tuple[IngestProgress, int, str]]]
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,22 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Scans:
+    """How pages that are pictures become text.
+
+    Attributes:
+        texts: What was read off them already, by their numbers from 1.
+        recognise: Reads further ones; with no numbers, all.
+    """
+
+    texts: Mapping[int, str] = field(default_factory=dict)
+    recognise: Recognise | None = None
+
+
+NO_SCANS = Scans()
+
+
+@dataclass(frozen=True, slots=True)
 class Shared:
     """The parts that concurrent ingestions of a store share."""
 
@@ -116,7 +133,7 @@ async def ingest(
     embedder: Embedder,
     shared: Shared,
     graph: CollectionGraph | None = None,
-    scanned: Mapping[int, str] = MappingProxyType({}),
+    scans: Scans = NO_SCANS,
 ) -> AsyncGenerator[IngestProgress | Ingested]:
     """Bring a document into a collection, new or in place of the one of its name.
 
@@ -131,7 +148,7 @@ async def ingest(
         embedder: Makes the vectors.
         shared: What it does together with others.
         graph: Of the collection, if it has one.
-        scanned: The texts of pages that have no text layer, by their numbers from 1.
+        scans: What stands on pages of it that have no text layer.
 
     Raises:
         UnreadableDocumentError: No text can be taken from it.
@@ -155,14 +172,22 @@ async def ingest(
             return
     yield IngestProgress("parsing", 0, 1)
     tenant = Tenant(handle.collection.organization, handle.collection.owner)
-    parsed = await parser.parse(
-        source.data,
-        media_type=document.media_type,
-        name=source.name,
-        chunking=source.chunking or handle.collection.chunking,
-        scanned=scanned,
-        tenant=tenant,
-    )
+
+    def parsing(scanned: Mapping[int, str]) -> Awaitable[ParseReply]:
+        return parser.parse(
+            source.data,
+            media_type=document.media_type,
+            name=source.name,
+            chunking=source.chunking or handle.collection.chunking,
+            scanned=scanned,
+            tenant=tenant,
+        )
+
+    read: list[ParseReply] = []
+    async with aclosing(_reading(source, scans, parsing, read)) as reading:
+        async for progress in reading:
+            yield progress
+    (parsed,) = read
     chunks = parsed.chunks
     yield IngestProgress("parsing", 1, 1)
     texts = [embedded_text(chunk) for chunk in chunks]
@@ -200,6 +225,32 @@ async def ingest(
 
 def _indexed(texts: Sequence[str], language: str) -> list[str]:
     return [word_forms(text, language) for text in texts]
+
+
+async def _reading(
+    source: Source,
+    scans: Scans,
+    parse: Callable[[Mapping[int, str]], Awaitable[ParseReply]],
+    read: list[ParseReply],
+) -> AsyncGenerator[IngestProgress]:
+    """Read a document into a list; pages without text are read off their pictures, and it again."""
+    recognise = scans.recognise if source.is_pdf else None
+    parsed: ParseReply | None = None
+    texts = dict(scans.texts)
+    try:
+        parsed = await parse(texts)
+    except UnreadableDocumentError:
+        if recognise is None:
+            raise
+    if recognise and (parsed is None or parsed.unread):
+        pages = recognise(source.data, parsed.unread if parsed else ())
+        async with aclosing(pages) as recognising:
+            async for progress, number, text in recognising:
+                texts |= {number: text} if text else {}
+                yield progress
+    if parsed is None or len(texts) > len(scans.texts):
+        parsed = await parse(texts)
+    read.append(parsed)
 
 
 def _described(handle: CollectionHandle, source: Source) -> Document:

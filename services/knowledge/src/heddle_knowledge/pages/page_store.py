@@ -1,6 +1,6 @@
 """The pages of all collections of a store: made at ingestion, shown, searched, and put away."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 
 import numpy as np
 
@@ -88,20 +88,28 @@ class PageStore:
         if not await pages_here.finish(sha256):
             raise StorageError("The pages were put away while they came in. Ingest it again.")
 
-    async def recognise(self, data: bytes) -> AsyncGenerator[tuple[IngestProgress, str]]:
-        """Read the pages of a PDF off their pictures, if this installation can.
+    async def recognise(
+        self, data: bytes, numbers: Sequence[int] = ()
+    ) -> AsyncGenerator[tuple[IngestProgress, int, str]]:
+        """Read pages of a PDF off their pictures, if this installation can.
+
+        Args:
+            data: The document.
+            numbers: The pages, counted from 1; none of them: all.
 
         Yields:
-            For each page in its order, progress and its text, empty if it shows none.
+            For each page in its order, progress, its number and its text, empty if it shows none.
 
         Raises:
             EmbeddingError: A model file is not the expected one.
             StorageError: The store is being closed.
         """
         count = _pages_to_draw(await self._reader.count(data)) if installed() else 0
-        for number in range(1, count + 1):
+        chosen = (numbers or range(1, count + 1)) if count else ()
+        for done, number in enumerate(chosen, start=1):
             pages = await self._reader.read(data, [number])
-            yield IngestProgress("recognising", number, count), "\n".join(it.text for it in pages)
+            progress = IngestProgress("recognising", done, len(chosen))
+            yield progress, number, "\n".join(it.text for it in pages)
 
     async def search(
         self,

@@ -4,15 +4,13 @@ import numpy as np
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 from PIL import Image
 
-from heddle_knowledge.formats.pdf_page import page_text
+from heddle_knowledge.formats.pdf_page import FEWEST_CHARACTERS, page_text
 from heddle_knowledge.pages.recognition import Box, Recogniser
 from heddle_knowledge.pages.rendering import draw, encoded
 from heddle_knowledge.pages.shapes import (
     LONGEST_TEXT,
     DrawnPage,
 )
-
-_FEWEST_CHARACTERS = 16  # a scan may have a page number in its text layer
 
 
 def drawn_page(document: pypdfium2.PdfDocument, number: int) -> DrawnPage:
@@ -32,7 +30,7 @@ def read_page(document: pypdfium2.PdfDocument, number: int, recogniser: Recognis
     except (pypdfium2.PdfiumError, ValueError, OSError):
         return DrawnPage(number)
     pixels = np.asarray(image)
-    scanned = len("".join(text.split())) < _FEWEST_CHARACTERS
+    scanned = len("".join(text.split())) < FEWEST_CHARACTERS
     lines = recogniser.lines(pixels) if scanned else None
     layer = _Layer(document, number, image)
     figures = recogniser.figures(pixels, layer.within, lines)

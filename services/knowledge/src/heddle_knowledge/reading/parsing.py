@@ -12,7 +12,7 @@ from heddle_runtime.serving.fair_slots import NOBODY, FairSlots, QueueFullError,
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.chunking.options import DEFAULT, Chunking
 from heddle_knowledge.errors import BusyError, StorageError, UnreadableDocumentError
-from heddle_knowledge.workers.worker import WorkerProcess
+from heddle_knowledge.workers.worker import WorkerMissingError, WorkerProcess
 
 PARSERS = 2
 """Processes that read documents, by default."""
@@ -58,6 +58,7 @@ class ParseReply(msgspec.Struct, frozen=True):
     title: str
     time: datetime | None
     pages: int
+    unread: list[int]
     metadata: dict[str, str]
     chunks: list[Chunk]
 
@@ -110,7 +111,7 @@ class Parser:
         Raises:
             UnreadableDocumentError: As `documents.parse` says, or its reader hung or crashed.
             BusyError: Too many documents wait already.
-            StorageError: The store is being closed.
+            StorageError: The store is being closed, or the installation lacks a library.
         """
         request = ParseRequest(data, media_type, name, chunking, dict(scanned))
         return await self._called(request, ParseReply, tenant)
@@ -151,6 +152,11 @@ class Parser:
                     f"The store was closed before {request.name!r} was read. Try again."
                 ),
             )
+        except WorkerMissingError as error:
+            raise StorageError(
+                "No document can be read: the process that reads them lacks a library of this "
+                "installation. Install the knowledge service again; its log names the library."
+            ) from error
         finally:
             self._free.append(worker)
             self._slots.release(tenant.organization)

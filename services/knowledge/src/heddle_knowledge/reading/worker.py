@@ -45,7 +45,12 @@ def _parsed(request: ParseRequest) -> ParseReply:
     )
     chunks = chunk(document, request.chunking)
     return ParseReply(
-        document.title, document.time, document.pages, dict(document.metadata), chunks
+        document.title,
+        document.time,
+        document.pages,
+        list(document.unread),
+        dict(document.metadata),
+        chunks,
     )
 
 

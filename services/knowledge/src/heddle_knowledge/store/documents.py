@@ -18,7 +18,7 @@ from heddle_knowledge.collection.tables import (
 from heddle_knowledge.collection.types import Collection, Document, Ingested, IngestProgress
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.conditions import Compare
-from heddle_knowledge.errors import DocumentNotFoundError, UnreadableDocumentError
+from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.ingestion import ingestion
 from heddle_knowledge.ingestion.commits import Commits
 from heddle_knowledge.ingestion.embedding_batches import Batches
@@ -26,7 +26,6 @@ from heddle_knowledge.store.context import StoreContext
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _PAGE_SIZE = 1_000
-_NO_SCANS: Mapping[int, str] = MappingProxyType({})
 
 
 class Documents:
@@ -88,7 +87,7 @@ class Documents:
         source = ingestion.Source(name, data, media_type, uri, metadata, document_time, chunking)
         source.check()
         async with AsyncExitStack() as held:
-            scanned = _NO_SCANS
+            scans = ingestion.NO_SCANS
             if source.is_pdf:
                 sha256 = await asyncio.to_thread(lambda: source.sha256)
                 await held.enter_async_context(
@@ -98,31 +97,18 @@ class Documents:
                 async for progress in await held.enter_async_context(aclosing(drawing)):
                     yield progress
                 pages = self._context.pages.place.of(handle.collection.id)
-                scanned = await pages.scanned(sha256)
-            try:
-                events = self._ingested(handle, source, embedder, scanned)
-                async for event in await held.enter_async_context(aclosing(events)):
-                    yield event
-            except UnreadableDocumentError:
-                if not source.is_pdf or scanned:
-                    raise
-                texts: list[str] = []
-                reading = self._context.pages.recognise(data)
-                async for progress, text in await held.enter_async_context(aclosing(reading)):
-                    texts.append(text)
-                    yield progress
-                if not any(texts):
-                    raise
-                events = self._ingested(handle, source, embedder, dict(enumerate(texts, start=1)))
-                async for event in await held.enter_async_context(aclosing(events)):
-                    yield event
+                texts = await pages.scanned(sha256)
+                scans = ingestion.Scans(texts, None if texts else self._context.pages.recognise)
+            events = self._ingested(handle, source, embedder, scans)
+            async for event in await held.enter_async_context(aclosing(events)):
+                yield event
 
     def _ingested(
         self,
         handle: CollectionHandle,
         source: ingestion.Source,
         embedder: Embedder,
-        scanned: Mapping[int, str],
+        scans: ingestion.Scans,
     ) -> AsyncGenerator[IngestProgress | Ingested]:
         return ingestion.ingest(
             handle,
@@ -131,7 +117,7 @@ class Documents:
             embedder=embedder,
             shared=self._shared,
             graph=self._context.graphs.of(handle.collection),
-            scanned=scanned,
+            scans=scans,
         )
 
     async def get(self, collection: str, name: str) -> Document:

@@ -9,6 +9,7 @@ import resource
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from types import UnionType
@@ -18,6 +19,8 @@ import msgspec
 
 RequestT = TypeVar("RequestT")
 ANSWER, REFUSAL = b"a", b"r"
+FAILED = 70
+"""The exit code of a worker that a request ended; one that cannot be loaded ends with 1."""
 NICE = 10
 """The difference between the priority of a worker and that of the service."""
 _WATCH_SECONDS = 2.0
@@ -58,6 +61,9 @@ def serve(
             connection.send_bytes(reply)
     except (BrokenPipeError, KeyboardInterrupt):
         os._exit(0)  # the service is gone
+    except Exception:  # noqa: BLE001 - a handler may raise anything
+        traceback.print_exc()
+        os._exit(FAILED)
 
 
 def _received(connection: Connection) -> bytes | None:

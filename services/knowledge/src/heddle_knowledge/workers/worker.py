@@ -21,6 +21,7 @@ _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBR
 _SET = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 _STDERR = 2
 _ATTEMPTS = 2
+_NOT_LOADED = 1  # how Python ends if a module cannot be imported
 IDLE_SECONDS = 180.0
 """The time for which a process stays after its last reply. It holds up to 0.5 GB of models."""
 
@@ -31,6 +32,10 @@ class WorkerFailedError(Exception):
 
 class WorkerClosedError(WorkerFailedError):
     """The service is ending, and the worker with it."""
+
+
+class WorkerMissingError(WorkerFailedError):
+    """The worker cannot be loaded: a library is missing or does not fit this machine."""
 
 
 class WorkerProcess:
@@ -99,6 +104,7 @@ class WorkerProcess:
         Raises:
             WorkerFailedError: It died on both attempts, or took too long.
             WorkerClosedError: It was closed before it could answer.
+            WorkerMissingError: It cannot be loaded.
             Exception: The worker refused the request; of the class `refusal`.
         """
         cancelled = Event()
@@ -116,6 +122,8 @@ class WorkerProcess:
                 self._kill()
             raise
         except WorkerFailedError as error:
+            if isinstance(error, WorkerMissingError):
+                raise
             replacement = (closed if isinstance(error, WorkerClosedError) else None) or failed
             if replacement is None:
                 raise
@@ -168,7 +176,8 @@ class WorkerProcess:
                 if connection.poll(self._seconds):
                     return connection.recv_bytes()
             except (EOFError, OSError):
-                self._end()
+                if self._end() == _NOT_LOADED:
+                    raise WorkerMissingError(f"{self._module} cannot be loaded") from None
                 continue
             self._end()
             raise WorkerFailedError(f"{self._module} took more than {self._seconds:g} s")
@@ -197,7 +206,8 @@ class WorkerProcess:
             self._connection = own
         return own
 
-    def _end(self) -> None:
+    def _end(self) -> int | None:
+        """End the process, and return the exit code that it had if it ended by itself."""
         process, self._process = self._process, None
         connection, self._connection = self._connection, None
         if process is not None:
@@ -205,3 +215,4 @@ class WorkerProcess:
             process.wait()
         if connection is not None:
             connection.close()
+        return process.returncode if process is not None else None
