@@ -74,7 +74,7 @@ def _upgrade(connection: Connection, name: str, schema: Schema) -> None:
     if heads:
         command.upgrade(config, "head")
     else:
-        schema.metadata.create_all(connection)
+        schema.metadata.create_all(connection, checkfirst=False)
         command.stamp(config, "head")
     _note_compatibility(connection, schema, known)
 
