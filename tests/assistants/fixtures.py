@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from assistants.postgres import Postgres, postgres
 from assistants.serving import Service, serving
-from heddle_assistants.database.schema import SCHEMA
 from heddle_runtime.storage.database.engine import Database, open_database
-from heddle_runtime.storage.database.upgrading import upgrade
+from new_databases import database_in, make_tables
 
 
 @pytest.fixture(scope="session")
@@ -24,16 +23,14 @@ def postgres_server() -> Iterator[Postgres]:
 def postgres_template(postgres_server: Postgres) -> Iterator[str]:
     """The name of a database with its tables, to be copied."""
     with postgres_server.database() as url:
-        asyncio.run(_make_tables(url))
+        asyncio.run(make_tables(url))
         yield postgres_server.name(url)
 
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with its tables, to be copied."""
-    path = tmp_path_factory.mktemp("template") / "heddle.db"
-    asyncio.run(_make_tables(f"sqlite:///{path}"))
-    return path
+    return Path(database_in(tmp_path_factory.mktemp("template")).removeprefix("sqlite:///"))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -88,8 +85,3 @@ async def embedded(sqlite_template: Path, tmp_path: Path) -> AsyncIterator[Servi
     shutil.copyfile(sqlite_template, tmp_path / "embedded.db")
     async with serving(f"sqlite:///{tmp_path}/embedded.db") as running:
         yield running
-
-
-async def _make_tables(url: str) -> None:
-    async with open_database(url) as opened:
-        await upgrade(opened, SCHEMA)

@@ -11,10 +11,10 @@ from typing import Any, cast
 from assistants.both_services import both_services
 from cli.serving import in_thread
 from heddle_assistants.app import AssistantsSettings
-from heddle_assistants.database.schema import SCHEMA, assistants, organizations
+from heddle_assistants.database.schema import assistants, organizations
 from heddle_runtime.storage.database.engine import open_database
-from heddle_runtime.storage.database.upgrading import upgrade
 from integration.processes import Processes
+from new_databases import database_in
 from runtime.ports import free_port
 from sqlalchemy import insert, select, text, update
 
@@ -32,7 +32,7 @@ class AssistantDatabase:
 
     @property
     def url(self) -> str:
-        return f"sqlite:///{self.folder}/heddle.db"
+        return database_in(self.folder)
 
     @contextmanager
     def served(self, **settings: object) -> Iterator[str]:
@@ -89,13 +89,14 @@ class AssistantDatabase:
         usual = {"organization_id": 1, "owner": "o", "created_at": 1, "updated_at": 1}
 
         async def write() -> None:
-            async with open_database(self.url) as database:
-                await upgrade(database, SCHEMA)
-                async with database.writing() as connection:
-                    if not await connection.scalar(select(organizations.c.id)):
-                        values = {"slug": "uni", "name": "U", "created_at": 1, "updated_at": 1}
-                        await connection.execute(insert(organizations).values(id=1, **values))
-                    await connection.execute(insert(assistants), [usual | row for row in rows])
+            async with (
+                open_database(self.url) as database,
+                database.writing() as connection,
+            ):
+                if not await connection.scalar(select(organizations.c.id)):
+                    values = {"slug": "uni", "name": "U", "created_at": 1, "updated_at": 1}
+                    await connection.execute(insert(organizations).values(id=1, **values))
+                await connection.execute(insert(assistants), [usual | row for row in rows])
 
         asyncio.run(write())
 

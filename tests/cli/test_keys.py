@@ -23,7 +23,6 @@ from heddle_assistants.accounts.bootstrap import (
     encryption_keys,
 )
 from heddle_assistants.audit.log import open_audit_log
-from heddle_assistants.database.schema import SCHEMA
 from heddle_cli.commands import keys
 from heddle_cli.connections import Connection
 from heddle_cli.secret import authorized
@@ -31,7 +30,7 @@ from heddle_runtime.identity.call_metadata import AUTHORIZATION
 from heddle_runtime.identity.callers import OPERATOR, Identity, TokenSigner, TokenVerifier
 from heddle_runtime.serving.server import Binding
 from heddle_runtime.storage.database.engine import open_database
-from heddle_runtime.storage.database.upgrading import upgrade
+from new_databases import database_in
 
 SECRET = "a-secret-of-at-least-32-characters"
 CONTRACT = pb.DESCRIPTOR.services_by_name["AccountService"]
@@ -85,14 +84,13 @@ def test_keys_are_listed_over_all_pages() -> None:
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The real account service, an environment that leads to it, and its address."""
-    url = f"sqlite:///{tmp_path}/heddle.db"
+    url = database_in(tmp_path)
     values = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0}
     settings = AccountSettings.model_validate(values)
 
     @asynccontextmanager
     async def app() -> AsyncIterator[Sequence[Binding]]:
         async with open_database(url) as database:
-            await upgrade(database, SCHEMA)
             audit = await open_audit_log(database, encryption_keys(url, settings))
             yield [await account_service(database, audit, url, settings)]
 

@@ -20,7 +20,6 @@ from heddle_assistants.accounts.bootstrap import (
     encryption_keys,
 )
 from heddle_assistants.audit.log import open_audit_log
-from heddle_assistants.database.schema import SCHEMA
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
@@ -29,8 +28,8 @@ from heddle_runtime.identity.permissions import LEAST_ROLES
 from heddle_runtime.rpc.client import channel
 from heddle_runtime.serving.server import Binding, Running, running
 from heddle_runtime.storage.database.engine import open_database
-from heddle_runtime.storage.database.upgrading import upgrade
 from integration.browser import browser
+from new_databases import database_in
 
 from gateway import replicas
 
@@ -99,7 +98,7 @@ class Bench:
 @asynccontextmanager
 async def accounts(folder: Path) -> AsyncGenerator[Running]:
     """Serve the accounts of a new database in `folder`."""
-    url = f"sqlite:///{folder}/heddle.db"
+    url = database_in(folder)
     settings = AccountSettings.model_validate(
         {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
     )
@@ -107,7 +106,6 @@ async def accounts(folder: Path) -> AsyncGenerator[Running]:
     @asynccontextmanager
     async def bindings() -> AsyncGenerator[Sequence[Binding]]:
         async with open_database(url) as database:
-            await upgrade(database, SCHEMA)
             audit = await open_audit_log(database, encryption_keys(url, settings))
             yield [await account_service(database, audit, url, settings)]
 

@@ -11,7 +11,7 @@ import httpx
 from assistants.both_services import both_services
 from gateway.neighbours import Neighbours
 from heddle_assistants.app import AssistantsSettings
-from heddle_assistants.database.schema import SCHEMA, assistants, organizations
+from heddle_assistants.database.schema import assistants, organizations
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
 from heddle_gateway.services import SERVICES, ServiceClients
@@ -20,8 +20,8 @@ from heddle_runtime.rpc.client import channel
 from heddle_runtime.serving.server import Binding, running
 from heddle_runtime.settings.service import ServiceSettings
 from heddle_runtime.storage.database.engine import Database, open_database
-from heddle_runtime.storage.database.upgrading import upgrade
 from integration.browser import browser
+from new_databases import database_in
 from sqlalchemy import insert, select
 
 from gateway import replicas
@@ -171,7 +171,7 @@ async def library(
     keys = {_key_of(name): owner for name, owner in PEOPLE.items()}
     (folder / "keys").mkdir()
     (folder / "keys" / "keys.json").write_text(json.dumps(keys))
-    url = f"sqlite:///{folder}/heddle.db"
+    url = database_in(folder)
     quick = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
     own = GatewaySettings.model_validate(
         {**quick, "listen": "127.0.0.1:0", "api_keys": folder / "keys" / "keys.json", **settings}
@@ -215,7 +215,6 @@ async def library(
         peers = ServiceClients(**channels)
         address = await exits.enter_async_context(serving(app(own, peers), own))
         database = await exits.enter_async_context(open_database(url))
-        await upgrade(database, SCHEMA)
         people = {
             name: await exits.enter_async_context(browser(f"http://{address}", key))
             for name, key in zip(PEOPLE, keys, strict=True)

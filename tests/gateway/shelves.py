@@ -21,6 +21,7 @@ from heddle_runtime.serving.server import running
 from heddle_runtime.settings.service import ServiceSettings
 from integration.browser import NO_CERTIFICATES, browser
 from knowledge.opening import NOWHERE, Web, knowledge_and_files
+from new_databases import database_in
 from openai import AsyncOpenAI
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -124,7 +125,12 @@ async def shelves(
         database = f"sqlite:///{folder}/heddle.db"
         if more_people is not None:
             own_accounts = AssistantsSettings.model_validate(
-                {**quick, "listen": "127.0.0.1:0", "database": database, "assistants_dir": folder}
+                {
+                    **quick,
+                    "listen": "127.0.0.1:0",
+                    "database": database_in(folder),
+                    "assistants_dir": folder,
+                }
             )
             real = await exits.enter_async_context(
                 running(both_services(own_accounts), own_accounts)

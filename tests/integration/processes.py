@@ -16,6 +16,7 @@ import httpx
 import preloaded
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from heddle_runtime.settings.mutual_tls import TlsSettings, uses_tls
+from new_databases import database_in
 from runtime.ports import free_port
 
 GATEWAY = "heddle_gateway"
@@ -126,6 +127,7 @@ async def processes(
         for module, name in MODULES.items()
     }
     at = {name: f"127.0.0.1:{ports[module]}" for module, name in MODULES.items()}
+    given = environment.get("HEDDLE_ASSISTANTS_DATABASE")
     services = Processes(
         folder,
         {
@@ -135,7 +137,7 @@ async def processes(
             "HEDDLE_LOCAL_SECRET_FILE": str(folder / "identity-secret"),
             "HEDDLE_KNOWLEDGE_DATA_DIR": str(folder / "knowledge"),
             "HEDDLE_ASSISTANTS_DIR": str(folder / "assistants"),
-            "HEDDLE_ASSISTANTS_DATABASE": f"sqlite:///{folder}/heddle.db",
+            "HEDDLE_ASSISTANTS_DATABASE": given or database_in(folder),
             **environment,
         },
         ports,

@@ -18,6 +18,7 @@ from heddle_orchestrator.app import OrchestratorSettings
 from heddle_runtime.serving.optional import optional_services
 from heddle_tools_service.app import ToolsSettings
 from lamb_stand_in.tokens import SECRET
+from new_databases import database_in
 from pydantic import SecretStr
 
 Transport = Literal["local", "grpc"]
@@ -80,7 +81,7 @@ async def whole(
             listen=ANYWHERE,
             drain_wait=0,
             assistants_dir=folder / "assistants",
-            database=database or f"sqlite:///{folder}/heddle.db",
+            database=database or database_in(folder),
         ),
         optional={
             name: each.settings_class.model_validate(

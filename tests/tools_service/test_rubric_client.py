@@ -17,6 +17,7 @@ from heddle_runtime.errors import ToolFailedError, UnavailableError
 from heddle_runtime.serving.server import running
 from heddle_runtime.storage.database.engine import Database, open_database
 from heddle_tools_service.app import ToolsSettings, app
+from new_databases import database_in
 from sqlalchemy import update
 from tools_service.serving import Client, said, text_of
 
@@ -65,7 +66,7 @@ async def tools(folder: Path, **more: Any) -> AsyncGenerator[Client]:
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     """Tools before the real service, on a database that Ada is known to."""
-    url = f"sqlite:///{tmp_path}/heddle.db"
+    url = database_in(tmp_path)
     folder = tmp_path / "rubrics"
     folder.mkdir()
     async with (

@@ -29,6 +29,7 @@ from knowledge.opening import knowledge_and_files
 from migration.knowledge.lamb_kb_server import LambKbServer
 from migration.lamb.lamb_database import Lamb
 from migration.lamb.running import Report
+from new_databases import database_in
 from pydantic import SecretStr
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -182,7 +183,7 @@ async def importing(
     settings = AssistantsSettings.model_validate(
         {
             **QUIET,
-            "database": f"sqlite:///{folder}/heddle.db",
+            "database": database_in(folder),
             "assistants_dir": folder / "none",
             "key_pepper": "p" * 32,
             "encryption_key": "e" * 32,
