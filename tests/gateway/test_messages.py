@@ -98,6 +98,8 @@ def blocks_of(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
             case "content_block_stop":
                 assert frame["index"] == len(content) - 1
                 is_open = False
+            case _:
+                pass
     assert not is_open
     return content
 
@@ -243,8 +245,8 @@ def test_blocks_become_messages() -> None:
 def test_options_reach_the_model_in_the_form_of_chat_completions(
     body: dict[str, Any], extra: dict[str, Any]
 ) -> None:
-    options = parsed(temperature=0.2, stop_sequences=["x"], metadata={"user_id": "u"}, **body)
-    options = options.run.options
+    request = parsed(temperature=0.2, stop_sequences=["x"], metadata={"user_id": "u"}, **body)
+    options = request.run.options
     assert (options.max_tokens, options.temperature, [*options.stop]) == (100, 0.2, ["x"])
     assert json.loads(options.extra_json or "{}") == extra
 

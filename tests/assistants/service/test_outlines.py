@@ -1,6 +1,7 @@
 """What members read of an assistant that they may use but not change: what a list shows."""
 
 import json
+from typing import Any
 
 import pytest
 from assistants.serving import ADA, ADMIN, SERVICE, Service, serving
@@ -104,7 +105,8 @@ async def test_an_organisation_offers_assistants_under_names_of_models(service: 
     created = await service.as_(ADA).create("tutor")
     names = {"claude-*": created.assistant.id, "claude-opus-*": "missing", "gpt-4o": "tutor"}
     admin = service.as_(ADMIN)
-    for wrong in ([], {"a": 1}, {"": "b"}):
+    invalid: list[Any] = [[], {"a": 1}, {"": "b"}]
+    for wrong in invalid:
         refused = account_pb2.Organization(
             slug="uni", settings_json=json.dumps({"model_names": wrong})
         )
