@@ -36,6 +36,7 @@ def request(headers: list[tuple[str, str]], **scope: Any) -> RawRequest:
     """Return a request as uvicorn describes it."""
     whole = {
         "method": "GET",
+        "path": "/creator/x",
         "raw_path": b"/creator/x",
         "query_string": b"",
         "http_version": "1.1",

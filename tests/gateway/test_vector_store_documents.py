@@ -241,7 +241,7 @@ async def test_a_store_of_another_search_engine_names_a_server_of_the_organisati
     place = {"server": "campus", "collection": "Courses", "text": "body"}
     body = {"name": "There", "place": place}
     refused = (await shelf["ana"].post("/v1/vector_stores", json=body)).json()["error"]
-    assert (refused["code"], refused["param"]) == ("invalid_request_error", "place.server")
+    assert (refused["type"], refused["param"]) == ("invalid_request_error", "place.server")
     assert "none" in refused["message"]
     here = (await shelf["ana"].post("/v1/vector_stores", json={"name": "Here"})).json()
     assert (here["backend"], here["place"]) == ("embedded", {})
