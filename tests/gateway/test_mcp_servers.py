@@ -179,7 +179,7 @@ async def test_only_administrators_check_servers(shelves: Shelves) -> None:
     ("body", "status", "param"),
     [
         ({}, 400, "url"),
-        ({"credential": "lib", "url": "https://x/mcp"}, 400, "url"),
+        ({"credential": "lib", "url": "https://x/mcp"}, 502, None),
         ({"url": "ftp://x/mcp"}, 400, "url"),
         ({"url": "http://user:hidden@x/mcp"}, 400, "url"),
         ({"url": "http://x/mcp", "pins": {"find": 5}}, 400, "pins.find"),
@@ -228,13 +228,13 @@ async def test_a_server_that_is_down_slow_wrong_or_moved_has_a_message(shelves: 
         await shelf["head"].post("/mcp/pins", json={"organization": "uni", "url": gone.url})
     )
 
-    assert (dead[0], "does not answer" in dead[1]) == (400, True)
+    assert (dead[0], "does not answer" in dead[1]) == (503, True)
     wrong = await error_of(page)
-    assert (wrong[0], "no MCP" in wrong[1], "ignore" in wrong[1]) == (400, True, False)
+    assert (wrong[0], "no MCP" in wrong[1], "ignore" in wrong[1]) == (502, True, False)
     redirected = await error_of(moved)
-    assert (redirected[0], "redirects (307)" in redirected[1]) == (400, True)
+    assert (redirected[0], "redirects (307)" in redirected[1]) == (502, True)
     refused = await error_of(refusing)
-    assert (refused[0], "refuses access (401)" in refused[1]) == (400, True)
+    assert (refused[0], "refuses access (401)" in refused[1]) == (502, True)
 
 
 @pytest.mark.exhaustive
@@ -247,7 +247,7 @@ async def test_a_server_that_never_answers_has_twenty_seconds(shelves: Shelves) 
         post = partial(shelves[0]["head"].post, "/mcp/pins", timeout=40)
         status, message = error(await post(json={"organization": "uni", "url": server.url}))
 
-    assert (status, "within 20 s" in message) == (400, True)
+    assert (status, "within 20 s" in message) == (503, True)
 
 
 async def test_a_private_address_needs_the_operators_leave(tmp_path: Path) -> None:
@@ -255,5 +255,5 @@ async def test_a_private_address_needs_the_operators_leave(tmp_path: Path) -> No
         for body in ({"credential": "lib", "url": site.url}, {"url": site.url}):
             request = {"organization": "uni", **body}
             status, message = error(await shelf["head"].post("/mcp/pins", json=request))
-            assert (status, "Ask the operator to allow it." in message) == (400, True)
+            assert (status, "Ask the operator to allow it." in message) == (502, True)
         assert not site.authorizations

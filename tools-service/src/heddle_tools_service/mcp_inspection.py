@@ -48,8 +48,8 @@ class McpInspection:
 
         Raises:
             NotFoundError: The caller does not administer the organisation.
-            InvalidRequestError: The request names no server, or several, or one that may not be
-                reached, does not answer or does not speak MCP.
+            InvalidRequestError: The request names no server, or several.
+            HeddleError: The server may not be reached, does not answer or does not speak MCP.
         """
         _require_administrator(identity, request.organization)
         pins = dict(request.pins)
@@ -59,10 +59,7 @@ class McpInspection:
             server = config.server(remaining, _SECONDS)
             tools = await servers.use(server, lambda session: session.tools())
         except ToolError as error:
-            # What is wrong is the server that the request names, not the service.
-            message = str(failure(MCP, error))
-            field = "url" if request.url else "command"
-            raise InvalidRequestError(message, [Violation(field, message)]) from error
+            raise failure(MCP, error) from error
         # In a thread: the schemas of a stranger may take a second.
         compared = await asyncio.to_thread(
             lambda: [_inspected(each, pins.get(each.name, "")) for each in tools]

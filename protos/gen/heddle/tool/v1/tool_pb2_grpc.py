@@ -148,9 +148,10 @@ class ToolServiceServicer:
 
         The server has 20 seconds, or nine tenths of the time until the deadline if that is less, and
         may send 4 MiB and 500 tools. Addresses in private networks, redirects and compressed responses
-        are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, and if
-        the server is down or too slow, must not be reached, refuses access, or does not speak MCP. The
-        message names the cause and contains no text of the server.
+        are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, with
+        `UNAVAILABLE` if the server is down or too slow, and with `FAILED_PRECONDITION` and the reason
+        `TOOL_FAILED` if it must not be reached, refuses access, or does not speak MCP. The message
+        names the cause and contains no text of the server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

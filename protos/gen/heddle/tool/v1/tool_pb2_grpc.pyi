@@ -68,9 +68,10 @@ class ToolServiceStub:
 
     The server has 20 seconds, or nine tenths of the time until the deadline if that is less, and
     may send 4 MiB and 500 tools. Addresses in private networks, redirects and compressed responses
-    are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, and if
-    the server is down or too slow, must not be reached, refuses access, or does not speak MCP. The
-    message names the cause and contains no text of the server.
+    are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, with
+    `UNAVAILABLE` if the server is down or too slow, and with `FAILED_PRECONDITION` and the reason
+    `TOOL_FAILED` if it must not be reached, refuses access, or does not speak MCP. The message
+    names the cause and contains no text of the server.
     """
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]
     """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
@@ -126,9 +127,10 @@ class ToolServiceAsyncStub(ToolServiceStub):
 
     The server has 20 seconds, or nine tenths of the time until the deadline if that is less, and
     may send 4 MiB and 500 tools. Addresses in private networks, redirects and compressed responses
-    are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, and if
-    the server is down or too slow, must not be reached, refuses access, or does not speak MCP. The
-    message names the cause and contains no text of the server.
+    are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, with
+    `UNAVAILABLE` if the server is down or too slow, and with `FAILED_PRECONDITION` and the reason
+    `TOOL_FAILED` if it must not be reached, refuses access, or does not speak MCP. The message
+    names the cause and contains no text of the server.
     """
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_pb2.ExecuteToolRequest, _tool_pb2.ExecuteToolResponse]  # type: ignore[assignment]
     """Runs one tool. The stream is any number of `status` events and then exactly one `result`,
@@ -223,9 +225,10 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
 
         The server has 20 seconds, or nine tenths of the time until the deadline if that is less, and
         may send 4 MiB and 500 tools. Addresses in private networks, redirects and compressed responses
-        are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, and if
-        the server is down or too slow, must not be reached, refuses access, or does not speak MCP. The
-        message names the cause and contains no text of the server.
+        are refused. Fails with `INVALID_ARGUMENT` and `BadRequest` details for a wrong request, with
+        `UNAVAILABLE` if the server is down or too slow, and with `FAILED_PRECONDITION` and the reason
+        `TOOL_FAILED` if it must not be reached, refuses access, or does not speak MCP. The message
+        names the cause and contains no text of the server.
         """
 
     @_abc_1.abstractmethod
