@@ -130,7 +130,7 @@ def test_rows_that_the_database_cannot_hold_are_named_and_all_others_restored(
 
 async def _lists(folder: Path, descriptions: Mapping[str, str]) -> None:
     async with whole(folder, "local") as heddle, browser(heddle.url) as client:
-        response = await client.get("/assistants")
+        response = await client.get("/assistants", params={"selection": "all"})
         assert response.status_code == 200, response.text
         listed = {each["id"]: each["description"] for each in response.json()["assistants"]}
         assert len(listed) == 3

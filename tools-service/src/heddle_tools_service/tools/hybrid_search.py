@@ -69,7 +69,7 @@ async def _available(
 
 @tool(
     "hybrid_search",
-    title="Search by meaning and words",
+    title="Search words and meaning",
     category="rag",
     modes=("augment", "function", "agent"),
     available=_available,
