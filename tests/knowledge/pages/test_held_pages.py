@@ -84,9 +84,9 @@ async def test_a_sweep_deletes_only_old_objects_that_no_page_has(address: Addres
         key = f"pages/{COLLECTION}/{LOOM}/1-broken"
         await asyncio.to_thread(address.objects.put, key, b"Off.")
 
-        await place.sweep()
+        await place.objects.sweep()
         assert len(address.keys) == 2
-        await place.sweep(AT_ONCE)
+        await place.objects.sweep(AT_ONCE)
         assert address.keys == [stored]
 
 
@@ -101,5 +101,5 @@ async def test_pages_are_deleted_while_the_object_store_is_away_and_their_pictur
         await blind.drop(COLLECTION)
         assert await place.of(COLLECTION).documents() == {}
         assert len(address.keys) == 1
-        await place.sweep(AT_ONCE)
+        await place.objects.sweep(AT_ONCE)
     assert address.keys == []

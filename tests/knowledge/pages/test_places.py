@@ -176,7 +176,7 @@ async def _copied(collection_pages: CollectionPages, copy: CollectionPages) -> N
         for document in (await source.documents()).values():
             for number in await target.expect(document.sha256, document.maker, document.pages):
                 if (page := await source.whole_page(document.sha256, number)) is not None:
-                    await target.add(document.sha256, [page.drawn], [page.words])
+                    await target.add(document.sha256, [page[0]], [page[1]])
             if document.whole:
                 await target.finish(document.sha256)
         assert await target.documents() == await source.documents()
@@ -186,8 +186,8 @@ async def _copied(collection_pages: CollectionPages, copy: CollectionPages) -> N
             written = await target.whole_page(LOOM, number)
             assert read is not None
             assert written is not None
-            assert read.drawn == written.drawn
-            assert np.array_equal(read.words, written.words)
+            assert read[0] == written[0]
+            assert np.array_equal(read[1], written[1])
         await collection_pages.forget([LOOM, FELT])
 
 

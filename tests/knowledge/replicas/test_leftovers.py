@@ -36,8 +36,8 @@ async def test_only_old_objects_without_a_row_are_removed(
     (stored,) = object_server.keys(PREFIX)
     await asyncio.to_thread(objects.put, f"uploads/{ANN}/{new_id()}-broken", b"Off.")
 
-    await uploads.sweep()
+    await uploads.objects.sweep()
     assert len(object_server.keys(PREFIX)) == 2
-    await uploads.sweep(timedelta(seconds=-10))
+    await uploads.objects.sweep(timedelta(seconds=-10))
     assert object_server.keys(PREFIX) == [stored]
     assert await uploads.content(ANN, file.id) == b"Threads."

@@ -145,5 +145,5 @@ async def test_pages_that_a_killed_replica_has_begun_are_completed_by_the_other_
     assert await pair.second.picture("a.pdf", count)
     objects = ObjectStore(f"s3://{BUCKET}/{pair.prefix}", pair.server.options)
     async with open_pages(pair.database, Path(), objects) as pages:
-        await pages.sweep(timedelta(seconds=-10))
+        await pages.objects.sweep(timedelta(seconds=-10))
     assert len(pair.keys) == count

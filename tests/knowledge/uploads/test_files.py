@@ -117,7 +117,7 @@ async def test_what_a_crash_left_of_uploads_and_deletions_goes(tmp_path: Path) -
             each.write_text("Threads.")
         os.utime(old, (0, 0))
         async with open_file_stores("", tmp_path) as stores:
-            await stores.uploads.sweep()
+            await stores.uploads.objects.sweep()
         await desk("ana", "GetFile", id=made)
         assert not old.exists()
         assert young.exists()  # another process may be writing it

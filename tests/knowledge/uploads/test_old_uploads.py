@@ -228,7 +228,7 @@ async def test_a_kill_between_row_and_bytes_leaves_nothing_of_the_file_and_all_o
             with pytest.raises(NotFoundError):
                 await uploads.get(ANA, old.id)
             assert len(object_server.keys(prefix)) == 2
-            await uploads.sweep(timedelta(seconds=-10))
+            await uploads.objects.sweep(timedelta(seconds=-10))
             assert len(object_server.keys(prefix)) == 1
             assert await uploads.content(ANA, young.id) == b"Threads."
 

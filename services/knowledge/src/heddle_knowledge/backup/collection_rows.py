@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from heddle_runtime.storage.database.table_rows import Row
 
-from heddle_knowledge.backup.rows import Row
 from heddle_knowledge.collection import tables
 from heddle_knowledge.collection.registry import CollectionRegistry, decoded, encoded
 from heddle_knowledge.collection.store import CollectionStore

@@ -7,10 +7,10 @@ from typing import Any
 from heddle_runtime.errors import StorageError
 from heddle_runtime.storage.database import table_rows
 from heddle_runtime.storage.database.identities import continue_after_explicit_ids
+from heddle_runtime.storage.database.table_rows import Row
 from heddle_runtime.storage.failures import storage_error
 from sqlalchemy import Table, delete, select
 
-from heddle_knowledge.backup.rows import Row
 from heddle_knowledge.database.opening import KnowledgeDatabase
 from heddle_knowledge.database.schema import (
     attached_files,
@@ -54,7 +54,7 @@ async def uploaded(stores: FileStores) -> AsyncIterator[dict[str, Any]]:
             continue
         content = row["content"]
         if row["object_key"] is not None:
-            content = await stores.uploads.object(row["object_key"])
+            content = await stores.uploads.objects.get(row["object_key"])
         if content is not None:
             yield {**row, "content": content, "object_key": None}
         elif (person, identifier) in await stores.uploads.keys():
@@ -82,7 +82,8 @@ async def add(
 async def add_uploads(stores: FileStores, incoming: AsyncIterable[Row]) -> None:
     """Add files of people. The objects of former ones are swept by the service."""
     async for row in incoming:
-        key = await stores.uploads.put(row["person"], row["id"], base64.b64decode(row["content"]))
+        place = f"{row['person']}/{row['id']}"
+        key = await stores.uploads.objects.put(place, base64.b64decode(row["content"]))
         content = row["content"] if key is None else None
         changed = {"table": uploads.name, **row, "content": content, "object_key": key}
         await add(stores.database, (uploads,), _each([changed]))

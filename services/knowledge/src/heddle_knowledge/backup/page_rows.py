@@ -4,13 +4,15 @@ import base64
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
+import numpy as np
+from heddle_runtime.storage.database.table_rows import Row
+from numpy.typing import NDArray
 from sqlalchemy import delete
 
-from heddle_knowledge.backup.rows import Row
 from heddle_knowledge.database.schema import graph_parts
 from heddle_knowledge.pages.encoding import read_words, written_words
 from heddle_knowledge.pages.page_place import PagePlace
-from heddle_knowledge.pages.shapes import DrawnPage, WholePage
+from heddle_knowledge.pages.shapes import DrawnPage
 
 
 async def rows(place: PagePlace) -> AsyncIterator[dict[str, Any]]:
@@ -27,7 +29,7 @@ async def rows(place: PagePlace) -> AsyncIterator[dict[str, Any]]:
                 if page is None:
                     deleted = True
                 else:
-                    yield same | _written(page)
+                    yield same | _written(*page)
             yield same | {"whole": document.whole and not deleted}
 
 
@@ -40,8 +42,8 @@ async def add(place: PagePlace, incoming: AsyncIterable[Row]) -> None:
             expected = row["collection"], sha256
             await pages.expect(sha256, row["maker"], row["pages"])
         if "drawn" in row:
-            page = _read(row)
-            await pages.add(sha256, [page.drawn], [page.words])
+            drawn, words = _read(row)
+            await pages.add(sha256, [drawn], [words])
         elif row["whole"]:
             await pages.finish(sha256)
 
@@ -55,20 +57,19 @@ async def clear(place: PagePlace) -> None:
             await connection.execute(delete(graph_parts))
 
 
-def _written(page: WholePage) -> dict[str, Any]:
-    drawn = page.drawn
+def _written(drawn: DrawnPage, words: NDArray[np.float16]) -> dict[str, Any]:
     return {
         "drawn": drawn.page,
         "picture": drawn.picture,
         "text": drawn.text,
         "figures": drawn.figures,
         "scanned": bool(drawn.scanned),
-        "dim": page.words.shape[-1] if len(page.words) else 0,
-        "words": written_words(page.words),
+        "dim": words.shape[-1] if len(words) else 0,
+        "words": written_words(words),
     }
 
 
-def _read(row: Row) -> WholePage:
+def _read(row: Row) -> tuple[DrawnPage, NDArray[np.float16]]:
     picture = base64.b64decode(row["picture"])
     drawn = DrawnPage(row["drawn"], picture, row["text"], tuple(row["figures"]), row["scanned"])
-    return WholePage(drawn, read_words(base64.b64decode(row["words"]), row["dim"]))
+    return drawn, read_words(base64.b64decode(row["words"]), row["dim"])

@@ -9,8 +9,6 @@ from them.
 it, also for a restore. All of these may be repeated after an interruption.
 """
 
-import asyncio
-import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,12 +16,12 @@ import numpy as np
 import structlog
 from heddle_runtime.errors import StorageError
 from heddle_runtime.storage.database.inserting import insertion
-from heddle_runtime.storage.object_store import ObjectStore
 from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_knowledge.database.opening import KnowledgeDatabase
+from heddle_knowledge.database.row_objects import RowObjects
 from heddle_knowledge.database.schema import paged_documents, pages
 from heddle_knowledge.pages.encoding import (
     digest,
@@ -32,10 +30,8 @@ from heddle_knowledge.pages.encoding import (
     written_words,
 )
 from heddle_knowledge.pages.page_search import PageSearch
-from heddle_knowledge.pages.shapes import DrawnPage, PagedDocument, Picture, WholePage
+from heddle_knowledge.pages.shapes import DrawnPage, Picture
 
-OBJECTS = "pages/"
-"""The beginning of the keys of pictures."""
 _PART = 200
 """Pages that are deleted at once."""
 _PAGES, _DOCUMENTS = pages.c, paged_documents.c
@@ -48,35 +44,34 @@ class CollectionPages:
     Methods raise `StorageError`.
     """
 
-    def __init__(
-        self, database: KnowledgeDatabase, objects: ObjectStore | None, collection: str
-    ) -> None:
-        """Take the database, the store of pictures, and the id of the collection."""
+    def __init__(self, database: KnowledgeDatabase, objects: RowObjects, collection: str) -> None:
         self.search = PageSearch(database, collection)
         self._database = database
         self._objects = objects
         self._collection = collection
 
-    async def documents(self) -> dict[str, PagedDocument]:
-        """Return by SHA-256 the documents that have pages here, or are to have."""
+    async def documents(self) -> dict[str, Row[*tuple[Any, ...]]]:
+        """Return by SHA-256 the rows of documents that have pages here, or are to have."""
         columns = _DOCUMENTS.sha256, _DOCUMENTS.maker, _DOCUMENTS.pages, _DOCUMENTS.whole
         query = select(*columns).where(_DOCUMENTS.collection == self._collection)
         rows = await self._database.rows(query.order_by(_DOCUMENTS.sha256))
-        return {sha256: PagedDocument(sha256, *others) for sha256, *others in rows}
+        return {row.sha256: row for row in rows}
 
     async def numbers(self, sha256: str) -> list[int]:
         """Return the stored pages of a document, counted from 1, in their order."""
         query = select(_PAGES.page).where(*self._of(sha256)).order_by(_PAGES.page)
         return [row.page for row in await self._database.rows(query)]
 
-    async def whole_page(self, sha256: str, page: int) -> WholePage | None:
-        """Return all that is stored of a page."""
+    async def whole_page(
+        self, sha256: str, page: int
+    ) -> tuple[DrawnPage, NDArray[np.float16]] | None:
+        """Return all that is stored of a page, and of its words the vectors."""
         for row in await self._database.rows(
             select(pages).where(*self._of(sha256), _PAGES.page == page)
         ):
             picture = await self._picture(row) or b""
             drawn = DrawnPage(page, picture, row.text, tuple(row.figures), row.scanned)
-            return WholePage(drawn, read_words(row.words, len(row.summary or b"") // 2))
+            return drawn, read_words(row.words, len(row.summary or b"") // 2)
         return None
 
     async def expect(self, sha256: str, maker: str, count: int) -> list[int]:
@@ -112,7 +107,11 @@ class CollectionPages:
             drawn: The pages with their pictures.
             words: For each page the vectors of its words.
         """
-        keys = [await self._put(sha256, page) for page in drawn]
+        place = f"{self._collection}/{sha256}"
+        keys = [
+            await self._objects.put(f"{place}/{page.page}", page.picture) if page.picture else None
+            for page in drawn
+        ]
         expected = select(_DOCUMENTS.sha256).where(*self._of_document(sha256))
         unused = keys
         # Whether the rows are there may stay unknown; then the objects stay, for a later look.
@@ -239,27 +238,15 @@ class CollectionPages:
         added = new.on_conflict_do_nothing().returning(_PAGES.id)
         return await connection.scalar(added) is not None
 
-    async def _put(self, sha256: str, page: DrawnPage) -> str | None:
-        """Store a picture as a new object, and return its key; None if it belongs in the row."""
-        if self._objects is None or not page.picture:
-            return None
-        key = f"{OBJECTS}{self._collection}/{sha256}/{page.page}-{uuid.uuid4().hex}"
-        await asyncio.to_thread(self._objects.put, key, page.picture)
-        return key
-
     async def _picture(self, row: Row[*tuple[Any, ...]]) -> bytes | None:
         """Return the picture of a row; None if it was deleted, or is in another object store."""
         if row.object_key is None:
             return bytes(row.picture)
-        if self._objects is None:
-            return None
-        return await asyncio.to_thread(self._objects.get, row.object_key)
+        return await self._objects.get(row.object_key)
 
     async def _drop(self, keys: Iterable[str | None]) -> None:
         """Delete pictures that no page has any more. Those that stay are deleted later."""
         try:
-            for key in keys:
-                if key is not None and self._objects is not None:
-                    await asyncio.to_thread(self._objects.delete, key)
+            await self._objects.delete(*keys)
         except StorageError as error:
             log.warning("pictures of pages not deleted", diagnosis=error.diagnosis)

@@ -1,9 +1,7 @@
 """The pages of all collections, in a file or in PostgreSQL, and who may write them."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from heddle_runtime.storage.object_store import ObjectStore
@@ -11,13 +9,12 @@ from sqlalchemy import select
 
 from heddle_knowledge.database.leases import Leases
 from heddle_knowledge.database.opening import KnowledgeDatabase
+from heddle_knowledge.database.row_objects import RowObjects
 from heddle_knowledge.database.schema import paged_documents, pages
 from heddle_knowledge.files.file_locks import FileLocks
-from heddle_knowledge.pages.collection_pages import OBJECTS, CollectionPages
+from heddle_knowledge.pages.collection_pages import CollectionPages
 
 _FILE = "pages.db"
-_WRITE_TIME = timedelta(hours=1)
-"""An object without a row is left over from a crash if it is older."""
 
 
 @asynccontextmanager
@@ -39,7 +36,6 @@ class PagePlace:
     """The pages of all collections. Methods raise `StorageError`."""
 
     def __init__(self, place: str, folder: Path, objects: ObjectStore | None) -> None:
-        """See `open_pages`."""
         self.database = KnowledgeDatabase(place, folder, _FILE)
         """Has the parts of graphs, too."""
         # Of its own: who holds a lease in a transaction opens another one for the pages.
@@ -47,13 +43,14 @@ class PagePlace:
         shared = self.database.shared
         self._lock_folder = folder.absolute() / "locks"
         self._locks = Leases(self._lease_database) if shared else FileLocks(self._lock_folder)
-        self._objects = objects if shared else None
+        self.objects = RowObjects(self.database, objects if shared else None, pages)
+        """The pictures of pages."""
         self._collections: dict[str, CollectionPages] = {}
 
     def of(self, collection: str) -> CollectionPages:
         """Return the pages of the collection with an id, if there are any."""
         if collection not in self._collections:
-            opened = CollectionPages(self.database, self._objects, collection)
+            opened = CollectionPages(self.database, self.objects, collection)
             self._collections[collection] = opened
         return self._collections[collection]
 
@@ -98,21 +95,6 @@ class PagePlace:
         """Leave nothing of deleted pages in the file; a database removes deleted rows itself."""
         if not self.database.shared and self.database.exists():
             await self.database.clean_up()
-
-    async def sweep(self, age: timedelta = _WRITE_TIME) -> None:
-        """Delete pictures of which no page is stored, from an age on: what crashes left behind."""
-        if self._objects is None:
-            return
-        latest = datetime.now(UTC) - age
-        stored = await asyncio.to_thread(self._objects.all, OBJECTS)
-        old = {each.key for each in stored if each.modified < latest}
-        if not old:
-            return
-        async with self.database.reading() as connection:
-            query = select(pages.c.object_key).where(pages.c.object_key.is_not(None))
-            used = set(await connection.scalars(query))
-        for key in old - used:
-            await asyncio.to_thread(self._objects.delete, key)
 
     async def aclose(self) -> None:
         """Close the connections."""

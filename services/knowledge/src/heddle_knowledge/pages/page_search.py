@@ -30,7 +30,6 @@ class PageSearch:
     """The pages of a collection as searches see them. Methods raise `StorageError`."""
 
     def __init__(self, database: KnowledgeDatabase, collection: str) -> None:
-        """Take the database, and the id of the collection."""
         self._database = database
         self._here = _PAGES.collection == collection
         self._summaries: tuple[object, _Summaries] | None = None

@@ -33,7 +33,6 @@ class PageStore:
     """
 
     def __init__(self, place: PagePlace, reader: PageReader, model: PageModel) -> None:
-        """Take the place of the pages, and their reader and model. Start nothing."""
         self.place = place
         self._reader = reader
         self.model = model
@@ -176,7 +175,7 @@ class PageStore:
         ids = await self.place.collections()
         for gone in ids - set(await known()):
             await self.place.drop(gone)
-        await self.place.sweep()
+        await self.place.objects.sweep()
 
     def _maker(self, collection: Record) -> str:
         """Return all that pages depend on besides the document."""

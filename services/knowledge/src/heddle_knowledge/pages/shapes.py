@@ -35,36 +35,6 @@ class DrawnPage:
 
 
 @dataclass(frozen=True, slots=True)
-class PagedDocument:
-    """A document that has pages, or is to have.
-
-    Attributes:
-        sha256: Of its bytes, in hexadecimal.
-        maker: What its pages depend on besides.
-        pages: How many it has. They are not stored if only its text is wanted.
-        whole: Whether all that are to be stored are.
-    """
-
-    sha256: str
-    maker: str
-    pages: int
-    whole: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WholePage:
-    """All that is stored of a page.
-
-    Attributes:
-        drawn: With its picture.
-        words: The vectors of its words, shape [any, dim].
-    """
-
-    drawn: DrawnPage
-    words: "NDArray[np.float16]"
-
-
-@dataclass(frozen=True, slots=True)
 class ListedPage:
     """A page in the list of a document's pages.
 

@@ -23,7 +23,6 @@ class WordMiniLm(MiniLm):
     """The model, asked for its tokens' vectors instead of their mean."""
 
     def __init__(self) -> None:
-        """Load it; see `MiniLm`."""
         super().__init__()
         self._tokenizer.no_truncation()
 

@@ -45,7 +45,7 @@ class OldUploads:
         Raises:
             HeddleError: The assistants service or the store fails.
         """
-        await self.deletions.queue.uploads.sweep()
+        await self.deletions.queue.uploads.objects.sweep()
         if self.assistants is None:
             return
         request = account_pb2.ListRetentionRequest()

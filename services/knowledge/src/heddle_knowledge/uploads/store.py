@@ -1,30 +1,22 @@
 """The files of all people: rows, and their bytes in a folder, an object store, or the rows."""
 
-import asyncio
 import hashlib
-import uuid
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, ResourceExhaustedError
 from heddle_runtime.storage.database.inserting import insertion
-from heddle_runtime.storage.durable_files import sync, write
-from heddle_runtime.storage.object_store import ObjectStore, StoredObject
+from heddle_runtime.storage.object_store import ObjectStore
 from sqlalchemy import Row, delete, func, select
 
 from heddle_knowledge.collection.access import Person
 from heddle_knowledge.database.opening import KnowledgeDatabase
+from heddle_knowledge.database.row_objects import FolderObjects, RowObjects
 from heddle_knowledge.database.schema import deleted_uploads, uploads
 from heddle_knowledge.uploads.records import is_id
 
 MAX_FILES = 5_000
 MAX_BYTES = 5 * 1024**3
-_PREFIX = "uploads/"
-_WRITE_TIME = timedelta(hours=1)
-"""An object without a row is left over from a crash if it is older."""
 _FILES, _DELETED = uploads.c, deleted_uploads.c
 _BYTES = _FILES.content, _FILES.object_key
 
@@ -43,44 +35,6 @@ def check_room(files: int, size: int) -> None:
         )
 
 
-class FolderObjects:
-    """Files, whose paths in a folder are the keys. All methods may raise `OSError`."""
-
-    def __init__(self, folder: Path) -> None:
-        """Take the folder, which is made when something is stored."""
-        self._folder = folder
-
-    def put(self, key: str, data: bytes) -> None:
-        """Store an object, on disk when this returns."""
-        path = self._folder / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, data)
-        sync(path.parent.parent)
-
-    def get(self, key: str) -> bytes | None:
-        """Return an object, None if there is none."""
-        try:
-            return (self._folder / key).read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def delete(self, key: str) -> None:
-        """Delete an object, if it is there."""
-        (self._folder / key).unlink(missing_ok=True)
-
-    def all(self, prefix: str) -> list[StoredObject]:
-        """Return the objects whose keys begin with a prefix, and files that are not complete."""
-        objects = []
-        for path in (self._folder / prefix).rglob("*"):
-            with suppress(FileNotFoundError):  # deleted meanwhile
-                if path.is_file():
-                    status = path.stat()
-                    modified = datetime.fromtimestamp(status.st_mtime, UTC)
-                    key = str(path.relative_to(self._folder))
-                    objects.append(StoredObject(key, status.st_size, modified))
-        return objects
-
-
 class Uploads:
     """Reads and writes them."""
 
@@ -89,7 +43,7 @@ class Uploads:
     ) -> None:
         """Take the database, and the store of bytes; without one, bytes are in the rows."""
         self._database = database
-        self._objects = objects
+        self.objects = RowObjects(database, objects, uploads)
 
     async def keep(self, person: str, upload: pb.File, data: bytes) -> None:
         """Store a file.
@@ -99,14 +53,14 @@ class Uploads:
                 another content.
             ResourceExhaustedError: The person has too many, or too much.
         """
-        key = await self.put(person, upload.id, data)
+        key = await self.objects.put(f"{person}/{upload.id}", data)
         try:
             is_new = await self._insert(person, upload, data, key)
         except BaseException:
-            await self._drop(key)
+            await self.objects.delete(key)
             raise
         if not is_new:
-            await self._drop(key)
+            await self.objects.delete(key)
             await self.repeated(person, upload.id, data)
 
     async def get(self, person: str, identifier: str) -> pb.File:
@@ -183,32 +137,9 @@ class Uploads:
         of_file = _DELETED.person == person, _DELETED.id == identifier
         async with self._database.reading() as connection:
             keys = (await connection.scalars(select(_DELETED.object_key).where(*of_file))).all()
-        for key in keys:
-            await self._drop(key)
+        await self.objects.delete(*keys)
         async with self._database.writing() as connection:
             await connection.execute(delete(deleted_uploads).where(*of_file))
-
-    async def sweep(self, age: timedelta = _WRITE_TIME) -> None:
-        """Remove the bytes of uploads and deletions that a crash broke off, from an age on."""
-        if self._objects is None:
-            return
-        latest = datetime.now(UTC) - age
-        stored = await asyncio.to_thread(self._objects.all, _PREFIX)
-        if old := {each.key for each in stored if each.modified < latest}:
-            async with self._database.reading() as connection:
-                query = select(_FILES.object_key).where(_FILES.object_key.is_not(None))
-                used = set(await connection.scalars(query))
-            for key in old - used:
-                await self._drop(key)
-
-    async def put(self, person: str, identifier: str, data: bytes) -> str | None:
-        """Store bytes as a new object, and return its key; None if they belong in the row."""
-        if self._objects is None:
-            return None
-        # Never the key of an earlier upload, whose bytes must not change.
-        key = f"{_PREFIX}{person}/{identifier}-{uuid.uuid4().hex}"
-        await asyncio.to_thread(self._objects.put, key, data)
-        return key
 
     async def _insert(self, person: str, upload: pb.File, data: bytes, key: str | None) -> bool:
         async with self._database.writing() as connection:
@@ -242,19 +173,9 @@ class Uploads:
     async def _content(self, row: Row[Any], identifier: str) -> bytes:
         if row.object_key is None:
             return bytes(row.content)
-        if (
-            data := await self.object(row.object_key)
-        ) is None:  # deleted meanwhile, or the object store is another one
+        if (data := await self.objects.get(row.object_key)) is None:
             raise no_file(identifier)
         return data
-
-    async def object(self, key: str) -> bytes | None:
-        """Return bytes that are an object, None if there is none."""
-        return await asyncio.to_thread(self._objects.get, key) if self._objects else None
-
-    async def _drop(self, key: str | None) -> None:
-        if key is not None and self._objects is not None:
-            await asyncio.to_thread(self._objects.delete, key)
 
 
 def no_file(identifier: str) -> NotFoundError:

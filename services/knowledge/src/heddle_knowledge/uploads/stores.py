@@ -9,9 +9,10 @@ from heddle_runtime.storage.object_store import ObjectStore
 
 from heddle_knowledge.database.leases import Leases
 from heddle_knowledge.database.opening import KnowledgeDatabase
+from heddle_knowledge.database.row_objects import FolderObjects
 from heddle_knowledge.files.file_locks import FileLocks
 from heddle_knowledge.uploads.attachments import Attachments
-from heddle_knowledge.uploads.store import FolderObjects, Uploads
+from heddle_knowledge.uploads.store import Uploads
 
 
 @dataclass(frozen=True, slots=True)
