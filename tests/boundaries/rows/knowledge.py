@@ -19,7 +19,6 @@ from heddle_knowledge.document_queries import collecting, database, guard, schem
 from heddle_knowledge.formats import archives, markdown, pdf
 from heddle_knowledge.formats.webpage import read_webpage
 from heddle_knowledge.graph.entity_normalisation import surface_of
-from heddle_knowledge.ingestion.ingestion import Source
 from heddle_knowledge.models import multivectors
 from heddle_knowledge.pages import page_store
 from heddle_knowledge.reading import admission, documents
@@ -58,15 +57,6 @@ def _collection(**fields: Any) -> list[object]:
 
 def _ingestion(**fields: Any) -> list[object]:
     return list(requests.ingestion_violations(knowledge_pb2.IngestDocumentRequest(**fields)))
-
-
-def _source(**fields: Any) -> None:
-    empty: dict[str, Any] = {"data": b"a", "media_type": "", "uri": "", "metadata": {}}
-    Source(**{"name": "a", **empty, **fields}).check()
-
-
-def _metadata(size: int) -> None:
-    _source(metadata={"k": "x" * (size - len('{"k": ""}'))})
 
 
 def _archive(name: str, size: int) -> None:
@@ -236,8 +226,6 @@ ROWS: dict[str, Check] = {
         bytes(n), "a"
     ),
     f"{_KNOWLEDGE}.reading.documents.LARGEST_TEXT": lambda n: documents._check_length(n, "a"),
-    f"{_KNOWLEDGE}.ingestion.ingestion._LARGEST_METADATA": _metadata,
-    f"{_KNOWLEDGE}.ingestion.ingestion._LONGEST_URI": lambda n: _source(uri="x" * n),
     f"{_FORMATS}.webpage.MAX_DEPTH": _page,
     f"{_FORMATS}.archives.LARGEST": lambda n: _archive("a.png", n),
     f"{_FORMATS}.archives.LARGEST_XML": lambda n: _archive("a.xml", n),

@@ -20,15 +20,13 @@ from heddle_knowledge.collection.tables import embedded_text, find_document, kno
 from heddle_knowledge.collection.types import SAVING, Document, Ingested, IngestProgress
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.word_forms import word_forms
-from heddle_knowledge.errors import InvalidInputError, UnreadableDocumentError
+from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.ingestion.commits import Commits, Prepared
 from heddle_knowledge.ingestion.embedding_batches import Batches, grouped
 from heddle_knowledge.reading.admission import MARKDOWN, check_size, kind_of
 from heddle_knowledge.reading.parsing import Parser, ParseReply
 
-_LARGEST_METADATA = 512 * 1024
-_LONGEST_URI = 2_048
 Recognise = Callable[[bytes, Sequence[int]], AsyncGenerator[tuple[IngestProgress, int, str]]]
 
 
@@ -77,23 +75,11 @@ class Source:
         """Refuse what could not be stored.
 
         Raises:
-            InvalidInputError: The name, the URI or the metadata breaks a rule.
+            InvalidInputError: The name breaks a rule.
             UnreadableDocumentError: It is too large.
         """
         check_document_name(self.name)
         check_size(self.data, self.name)
-        try:
-            labels = json.dumps(dict(self.metadata), ensure_ascii=False).encode()
-            uri = self.uri.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidInputError(
-                f"The metadata or URI of {self.name!r} is not valid Unicode. Encode it properly."
-            ) from error
-        if len(labels) > _LARGEST_METADATA or len(uri) > _LONGEST_URI:
-            raise InvalidInputError(
-                f"The metadata of {self.name!r} may have {_LARGEST_METADATA:,} bytes and its URI "
-                f"{_LONGEST_URI:,}. Leave something out."
-            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from heddle_knowledge.collection.tables import (
     name_of_document,
 )
 from heddle_knowledge.collection.types import Collection, Document, Ingested, IngestProgress
-from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.engines.conditions import Compare
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.ingestion import ingestion
@@ -78,7 +77,7 @@ class Documents:
 
         Raises:
             EmbedderMismatchError: Another embedder filled it.
-            InvalidInputError: The name, the URI or the metadata breaks a rule.
+            InvalidInputError: The name breaks a rule.
             UnreadableDocumentError: No text can be taken from the document.
             EmbeddingError: The embedder failed.
             StorageError: The commit failed.
@@ -99,26 +98,17 @@ class Documents:
                 pages = self._context.pages.place.of(handle.collection.id)
                 texts = await pages.scanned(sha256)
                 scans = ingestion.Scans(texts, None if texts else self._context.pages.recognise)
-            events = self._ingested(handle, source, embedder, scans)
+            events = ingestion.ingest(
+                handle,
+                source,
+                parser=self._context.parser,
+                embedder=embedder,
+                shared=self._shared,
+                graph=self._context.graphs.of(handle.collection),
+                scans=scans,
+            )
             async for event in await held.enter_async_context(aclosing(events)):
                 yield event
-
-    def _ingested(
-        self,
-        handle: CollectionHandle,
-        source: ingestion.Source,
-        embedder: Embedder,
-        scans: ingestion.Scans,
-    ) -> AsyncGenerator[IngestProgress | Ingested]:
-        return ingestion.ingest(
-            handle,
-            source,
-            parser=self._context.parser,
-            embedder=embedder,
-            shared=self._shared,
-            graph=self._context.graphs.of(handle.collection),
-            scans=scans,
-        )
 
     async def get(self, collection: str, name: str) -> Document:
         """Return a document as it was last ingested.
