@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import pytest
 from heddle_knowledge.errors import BackendError, BackendUnavailableError, EmbeddingError
-from heddle_knowledge.models.interpreters import PageText, TextInterpreter, VisionModel
+from heddle_knowledge.models.interpreters import TextInterpreter, VisionModel
 from heddle_knowledge.models.multivectors import RemotePageModel, Shape
 from heddle_knowledge.models.server import ModelServer
 from heddle_knowledge.pages.models import OcrPageModel
@@ -25,7 +25,7 @@ from PIL import Image
 from pydantic import ValidationError
 
 PATHS = {"jina": "/v1", "vllm": ""}
-PAGE = PageText("Looms", 3, "A shed.", ("Fig. 1: 10K",))
+PAGE = DrawnPage(3, text="A shed.", figures=("Fig. 1: 10K",))
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def vision(site: VisualSite, http: httpx.AsyncClient) -> VisionModel:
 async def test_a_vision_model_is_shown_the_picture(
     site: VisualSite, http: httpx.AsyncClient
 ) -> None:
-    seen = await vision(site, http).interpret(PAGE, drawn(3, 9).picture, "Which resistor?")
+    seen = await vision(site, http).interpret("Looms", PAGE, drawn(3, 9).picture, "Which resistor?")
     assert seen.text == "A picture of 40 dots across. Page 3 of 'Looms'. Which resistor?"
     assert (seen.model, seen.visual) == ("qwen-vl", True)
     assert site.paths == ["/v1/chat/completions"]
@@ -140,14 +140,14 @@ async def test_a_vision_model_that_fails_or_is_silent_is_told(
 ) -> None:
     site.answer = {"choices": [{"message": {"content": ""}}]}
     with pytest.raises(BackendError, match="said nothing"):
-        await vision(site, http).interpret(PAGE, b"", "?")
+        await vision(site, http).interpret("Looms", PAGE, b"", "?")
     site.answer, site.status = {"error": "overloaded"}, 503
     with pytest.raises(BackendUnavailableError):
-        await vision(site, http).interpret(PAGE, b"", "?")
+        await vision(site, http).interpret("Looms", PAGE, b"", "?")
 
 
 async def test_without_a_vision_model_the_text_is_told_for_what_it_is() -> None:
-    seen = await TextInterpreter().interpret(PAGE, b"", "Which resistor?")
+    seen = await TextInterpreter().interpret("Looms", PAGE, b"", "Which resistor?")
     assert not seen.visual
     assert "No vision model is configured" in seen.text
     assert "A shed." in seen.text

@@ -1,14 +1,15 @@
 """Models that look at the picture of a page; without one, the text of the page."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from heddle.knowledge.v1.knowledge_pb2 import InterpretPageResponse
 
 from heddle_knowledge.errors import BackendError, BackendUnavailableError, EmbeddingError
 from heddle_knowledge.models.server import ModelServer
+from heddle_knowledge.pages.shapes import DrawnPage
 
 NO_MODEL = "ocr-text"
 """The name of the interpretation without a vision model."""
@@ -20,44 +21,16 @@ _LONGEST_TEXT = 12_000
 _MOST_TOKENS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class PageText:
-    """A page, as far as its text is known.
-
-    Attributes:
-        title: The title of its document.
-        page: Counted from 1.
-        text: The text that was read on it.
-        figures: What was read in its figures.
-    """
-
-    title: str
-    page: int
-    text: str
-    figures: Sequence[str]
-
-
-class Interpreter(Protocol):
-    """Answers prompts about the picture of a page."""
-
-    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> InterpretPageResponse:
-        """Answer a prompt about a page.
-
-        Args:
-            page: The page, with the text that was read on it.
-            picture: WebP.
-            prompt: The question about the page.
-        """
-
-
 class TextInterpreter:
     """Returns the text of a page, and a note that no model has looked at it."""
 
-    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> InterpretPageResponse:
-        """Return the text of the page and of its figures, under a note that it is no more."""
+    async def interpret(
+        self, title: str, page: DrawnPage, picture: bytes, prompt: str
+    ) -> InterpretPageResponse:
+        """Return the text of a page of a document with a title, under a note that it is no more."""
         note = (
             "No vision model is configured, so nobody has looked at the picture. This is the text "
-            f"that was read on page {page.page} of {page.title!r}:"
+            f"that was read on page {page.page} of {title!r}:"
         )
         parts = [note, page.text[:_LONGEST_TEXT] or "(no text)"]
         if page.figures:
@@ -72,15 +45,17 @@ class VisionModel:
 
     server: ModelServer
 
-    async def interpret(self, page: PageText, picture: bytes, prompt: str) -> InterpretPageResponse:
-        """Show it the picture.
+    async def interpret(
+        self, title: str, page: DrawnPage, picture: bytes, prompt: str
+    ) -> InterpretPageResponse:
+        """Show it the picture of a page of a document with a title.
 
         Raises:
             BackendError: The model refuses, or answers nothing.
             BackendUnavailableError: It cannot be reached.
         """
         seen = f"data:image/webp;base64,{base64.b64encode(picture).decode('ascii')}"
-        question = f"Page {page.page} of {page.title!r}. {prompt}"
+        question = f"Page {page.page} of {title!r}. {prompt}"
         content = [
             {"type": "text", "text": question},
             {"type": "image_url", "image_url": {"url": seen}},
@@ -98,6 +73,9 @@ class VisionModel:
         if not text:
             raise BackendError(f"{self.server.who} said nothing about the page.")
         return InterpretPageResponse(text=text, model=self.server.model, visual=True)
+
+
+Interpreter = TextInterpreter | VisionModel
 
 
 def _text(reply: Any) -> str:  # noqa: ANN401 - any JSON value

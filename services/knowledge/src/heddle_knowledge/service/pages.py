@@ -15,7 +15,6 @@ from heddle_runtime.identity.call_metadata import Context
 from heddle_knowledge.collection.access import Reader
 from heddle_knowledge.collection.types import EMBEDDED, Collection, Document
 from heddle_knowledge.errors import CollectionNotFoundError, no_collection
-from heddle_knowledge.models.interpreters import PageText
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
     Calls,
@@ -122,9 +121,9 @@ class PageCalls(Calls):
         collection = await _within(store, reader, request.collection, ())
         document, page = await _stored_page(store, collection, request.document, request.page)
         picture = await store.pages.picture(collection.id, document.name, request.page)
-        text = PageText(document.title, request.page, page.text, page.figures)
         prompt = request.prompt[:_MAX_PROMPT_CHARACTERS]
-        return await self._backends.interpreter.interpret(text, picture.data, prompt)
+        interpret = self._backends.interpreter.interpret
+        return await interpret(document.title, page, picture.data, prompt)
 
     async def GetPagePicture(
         self, request: pb.GetPagePictureRequest, context: Context
