@@ -11,7 +11,7 @@ from urllib.parse import quote
 from heddle_knowledge.collection.types import Mode
 from heddle_knowledge.engines import conditions as to
 from heddle_knowledge.errors import BackendError, UnsuitableCollectionError
-from heddle_knowledge.external.engine import Match, Question, Server
+from heddle_knowledge.external.engine import Match, Question, SearchEngine, Server
 
 _TENANT, _DATABASE = "default_tenant", "default_database"
 _ORDERS: Mapping[to.How, str] = {"<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
@@ -20,7 +20,7 @@ DOCUMENT = "document"
 """The property of an entry's text."""
 
 
-class Chroma:
+class Chroma(SearchEngine):
     """Searches by meaning. Chroma's own server has no ranking by words."""
 
     kind: ClassVar[str] = "chroma"
@@ -28,8 +28,6 @@ class Chroma:
     settings: ClassVar[frozenset[str]] = frozenset({"tenant", "database"})
     has_text: ClassVar[bool] = True
     modes: ClassVar[tuple[Mode, ...]] = ("vector",)
-    filters: ClassVar[bool] = True
-    embeds: ClassVar[bool] = False
 
     async def search(self, server: Server, question: Question) -> list[Match]:
         """Return the best matches; see `SearchEngine`."""

@@ -133,11 +133,11 @@ class SearchEngine(Protocol):
     """Settings of its collections besides those that all have."""
     modes: ClassVar[tuple[Mode, ...]]
     """How it can search, the best first."""
-    has_text: ClassVar[bool]
+    has_text: ClassVar[bool] = False
     """Whether an entry has a text besides its properties."""
-    filters: ClassVar[bool]
+    filters: ClassVar[bool] = True
     """Whether it can leave out entries."""
-    embeds: ClassVar[bool]
+    embeds: ClassVar[bool] = False
     """Whether it can embed a question by itself."""
 
     async def search(self, server: Server, question: Question) -> list[Match]:

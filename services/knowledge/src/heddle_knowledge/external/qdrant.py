@@ -20,7 +20,7 @@ from heddle_knowledge.errors import (
     BackendUnavailableError,
     UnsuitableCollectionError,
 )
-from heddle_knowledge.external.engine import Match, Question, Server
+from heddle_knowledge.external.engine import Match, Question, SearchEngine, Server
 
 if TYPE_CHECKING:  # an optional package
     from qdrant_client import AsyncQdrantClient
@@ -29,16 +29,13 @@ if TYPE_CHECKING:  # an optional package
 _ORDERS: Mapping[to.How, str] = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 
-class Qdrant:
+class Qdrant(SearchEngine):
     """Searches by meaning. Words need sparse vectors, which Heddle cannot make."""
 
     kind: ClassVar[str] = "qdrant"
     label: ClassVar[str] = "Qdrant"
     settings: ClassVar[frozenset[str]] = frozenset({"vector"})
-    has_text: ClassVar[bool] = False
     modes: ClassVar[tuple[Mode, ...]] = ("vector",)
-    filters: ClassVar[bool] = True
-    embeds: ClassVar[bool] = False
 
     async def search(self, server: Server, question: Question) -> list[Match]:
         """Return the best matches; see `SearchEngine`."""

@@ -14,7 +14,7 @@ from heddle_runtime.http.egress import SETTING, ForbiddenAddressError
 
 from heddle_knowledge.collection.types import DEFAULT_VECTOR_WEIGHT, Mode
 from heddle_knowledge.errors import BackendError, BackendUnavailableError
-from heddle_knowledge.external.engine import Match, Question, Server
+from heddle_knowledge.external.engine import Match, Question, SearchEngine, Server
 
 if TYPE_CHECKING:  # an optional package
     from weaviate.proto.v1 import search_get_pb2
@@ -30,13 +30,12 @@ _PASSING = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 _MAX_REASON_CHARACTERS = 200
 
 
-class Weaviate:
+class Weaviate(SearchEngine):
     """Searches by meaning, by words, and by both."""
 
     kind: ClassVar[str] = "weaviate"
     label: ClassVar[str] = "Weaviate"
     settings: ClassVar[frozenset[str]] = frozenset({"vector", "tenant"})
-    has_text: ClassVar[bool] = False
     modes: ClassVar[tuple[Mode, ...]] = ("hybrid", "vector", "text")
     filters: ClassVar[bool] = False  # needs the type that each property has there
     embeds: ClassVar[bool] = True
