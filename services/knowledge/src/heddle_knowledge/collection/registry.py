@@ -40,7 +40,6 @@ class CollectionRegistry:
     """Knows every collection of the store. Callers hold the store's lock around changes."""
 
     def __init__(self, engine: Engine, table: Table) -> None:
-        """Work on an open table."""
         self._engine = engine
         self._table = table
         self._seen_version = -1

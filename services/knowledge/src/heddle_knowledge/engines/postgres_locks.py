@@ -19,7 +19,6 @@ class AdvisoryLocks(Locks):
     """Locks by name, within this process and between processes."""
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]]) -> None:
-        """Take what makes a connection."""
         super().__init__()
         self._connect = connect
 

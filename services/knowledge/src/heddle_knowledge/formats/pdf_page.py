@@ -258,15 +258,14 @@ def _value(document: pypdfium2.PdfDocument, annotation: object) -> str:
     return _string(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
 
 
-def _string(read: object, *arguments: object) -> str:
+def _string(read: Callable[..., int], *arguments: object) -> str:
     """Return a text that PDFium writes into a buffer, at most 10,000 characters of it."""
-    call = read if callable(read) else None
-    length = call(*arguments, None, 0) if call else 0
-    if not call or length <= 2:  # noqa: PLR2004 (the empty text and its end)
+    length = read(*arguments, None, 0)
+    if length <= 2:  # noqa: PLR2004 (the empty text and its end)
         return ""
     buffer = ctypes.create_string_buffer(length)
     units = ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR))
-    call(*arguments, units, length)
+    read(*arguments, units, length)
     with suppress(UnicodeError):
         return buffer.raw[: length - 2].decode("utf-16-le", "replace")[:_MAX_VALUE]
     return ""

@@ -1,10 +1,11 @@
-"""Plain text: paragraphs between blank lines, and titles that are underlined as in reST."""
+"""Plain text: paragraphs between blank lines, titles that are underlined as in reST, and code."""
 
 import re
 
 from heddle_knowledge.formats.blocks import Outline, ParsedDocument
 from heddle_knowledge.formats.contents import without_contents
 
+_BREAK = re.compile(r"\n\s*\n(?=\S)")
 _RULE = re.compile(r"([=\-~^\"'*+#.:_`])\1{2,}")
 
 
@@ -40,6 +41,14 @@ def read_plain(text: str) -> ParsedDocument:
         at += 1
     outline.add("\n".join(paragraph))
     return ParsedDocument(first, outline.finish())
+
+
+def read_source_code(text: str) -> ParsedDocument:
+    """Read source code: a block for each definition, indented lines with the line above them."""
+    outline = Outline()
+    for part in _BREAK.split(text):
+        outline.add(part)
+    return ParsedDocument("", outline.finish())
 
 
 def _title_at(lines: list[str], at: int) -> tuple[str, str, int] | None:

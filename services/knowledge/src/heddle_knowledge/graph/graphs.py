@@ -49,7 +49,6 @@ class Graphs:
     """
 
     def __init__(self, database: KnowledgeDatabase, seconds: float = _ANSWER_SECONDS) -> None:
-        """Take the database of the parts, and the time limit of an answer. Start nothing."""
         self._database = database
         self.extraction = WorkerProcess(
             _EXTRACTION, seconds=_EXTRACTION_SECONDS, refusal=StorageError

@@ -26,7 +26,6 @@ class GraphParts:
     """Reads and writes the parts of the graph of a collection. Methods raise `StorageError`."""
 
     def __init__(self, database: KnowledgeDatabase, collection: str) -> None:
-        """Take the database, and the id of the collection."""
         self._database = database
         self._collection = collection
 

@@ -40,7 +40,6 @@ class Batches:
     """Embeds passages; those of concurrent requests share batches."""
 
     def __init__(self) -> None:
-        """Begin without requests."""
         self._batches: KeyedBatcher[Sequence[str], Sequence[Vectors]] = KeyedBatcher()
 
     async def embedded(

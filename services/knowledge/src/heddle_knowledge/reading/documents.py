@@ -19,9 +19,8 @@ from heddle_knowledge.formats.markdown import read_markdown
 from heddle_knowledge.formats.notebook import read_notebook
 from heddle_knowledge.formats.office import read_office
 from heddle_knowledge.formats.pdf import read_pdf
-from heddle_knowledge.formats.plain import read_plain
+from heddle_knowledge.formats.plain import read_plain, read_source_code
 from heddle_knowledge.formats.rows import read_rows
-from heddle_knowledge.formats.source_code import read_source_code
 from heddle_knowledge.formats.webpage import declared_charset, read_webpage
 from heddle_knowledge.reading.admission import (
     MAIL,

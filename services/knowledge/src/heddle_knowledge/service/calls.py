@@ -89,7 +89,6 @@ class CollectionAccess:
     """Finds the collections that callers mean."""
 
     def __init__(self, store: "Callable[[], Awaitable[KnowledgeStore]]", shares: Shares) -> None:
-        """Take the function that returns the store, which opens at first use, and the shares."""
         self._store = store
         self._shares = shares
 
@@ -144,7 +143,6 @@ class Calls(CollectionAccess):
     def __init__(
         self, store: "Callable[[], Awaitable[KnowledgeStore]]", backends: Backends
     ) -> None:
-        """Take the store, which opens at first use, and the backends."""
         super().__init__(store, backends.shares)
         self._backends = backends
 
@@ -217,11 +215,6 @@ def check_collections(references: "Sequence[str]") -> None:
         raise InvalidRequestError("The request cannot be answered.", [violation])
 
 
-def error_status(error: KnowledgeError | HeddleError) -> status_pb2.Status:
-    """Return the error of one collection of several."""
-    return to_status(refusal_of(error) if isinstance(error, KnowledgeError) else error)
-
-
 def collection_error(reference: str, error: KnowledgeError) -> pb.CollectionError:
     """Return the error of one collection of several, with its name."""
-    return pb.CollectionError(collection=reference, error=error_status(error))
+    return pb.CollectionError(collection=reference, error=to_status(refusal_of(error)))

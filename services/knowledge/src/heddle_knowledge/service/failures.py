@@ -82,7 +82,6 @@ class TranslatedFailures:
     """A servicer whose methods raise the errors that callers get, in place of the engine's."""
 
     def __init__(self, servicer: object) -> None:
-        """Wrap a servicer, for its registration at a server."""
         self._servicer = servicer
 
     def __getattr__(self, method: str) -> Callable[..., Any]:

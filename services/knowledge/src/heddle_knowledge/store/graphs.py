@@ -1,7 +1,7 @@
 """The graphs of a store: what they say of the names in documents."""
 
 from heddle_knowledge.errors import InvalidInputError
-from heddle_knowledge.graph.records import AskPaths, AskThemes, Held
+from heddle_knowledge.graph.records import Held
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
 
@@ -14,8 +14,8 @@ class CollectionGraphs:
     """
 
     def __init__(self, context: StoreContext, documents: Documents) -> None:
-        """Use what the store works with, and its documents."""
         self._context = context
+        self.ask = context.graphs.ask
         self._documents = documents
 
     async def held(self, collection: str) -> Held:
@@ -38,11 +38,3 @@ class CollectionGraphs:
             part for part in await graph.parts.all() if (part.document, part.sha256) in current
         ]
         return Held(record.id, parts, missing=len(current) - len(parts))
-
-    async def ask(self, question: AskThemes | AskPaths) -> bytes:
-        """Return the encoded response that `question` names.
-
-        Raises:
-            StorageError: They cannot be read, or are too large to answer in a minute.
-        """
-        return await self._context.graphs.ask(question)

@@ -142,7 +142,6 @@ class KnowledgeStore:
         quiet_seconds: float,
         version_seconds: float,
     ) -> None:
-        """Take the parts of the store; see `open_store`."""
         self._context = context
         self._ann_rows = ann_rows
         self._version_seconds = version_seconds

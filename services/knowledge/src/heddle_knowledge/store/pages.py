@@ -27,7 +27,6 @@ class Pages:
     """
 
     def __init__(self, context: StoreContext, documents: Documents, passages: Passages) -> None:
-        """Use what the store works with, its documents and its passages."""
         self._context = context
         self._documents = documents
         self._passages = passages

@@ -34,7 +34,6 @@ class Passages:
     """
 
     def __init__(self, context: StoreContext) -> None:
-        """Use what the store works with."""
         self._context = context
         self._queries: TTLCache[tuple[EmbedderInfo, str], Vectors] = TTLCache(
             _QUERY_SECONDS, _MAX_QUERIES

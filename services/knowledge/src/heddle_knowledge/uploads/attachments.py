@@ -27,10 +27,6 @@ _decode_ingestion = msgspec.json.Decoder(Ingestion).decode
 _decode_batch = msgspec.json.Decoder(Batch).decode
 
 
-class LeaseLostError(ConflictError):
-    """The lock of a file was lost while this process worked on it."""
-
-
 class Attachments:
     """Reads and writes the tables. Who works on a file holds its lock."""
 
@@ -61,12 +57,12 @@ class Attachments:
         """Store a file of a collection, whose lock this process holds.
 
         Raises:
-            LeaseLostError: It does not hold the lock any more.
+            ConflictError: It does not hold the lock any more.
         """
         it = attachment
         async with self._database.writing() as connection:
             if not await self.locks.holds(connection, it.collection, it.file_id):
-                raise LeaseLostError("Another process works on the file. Try again.")
+                raise ConflictError("Another process works on the file. Try again.")
             new = insertion(connection, attached_files).values(
                 collection=it.collection,
                 id=it.file_id,

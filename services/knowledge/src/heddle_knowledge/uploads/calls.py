@@ -52,14 +52,6 @@ class FileCalls(CollectionAccess):
         self._deletions = FileDeletions(store, ingestion_queue)
         self._texts = FileTexts(store, self._uploads, grants)
 
-    async def _upload(self, identifier: str) -> pb.File:
-        """Return a file of the caller's.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        return await self._uploads.get(person(), identifier)
-
     async def _new_attachments(
         self,
         collection: "Collection",

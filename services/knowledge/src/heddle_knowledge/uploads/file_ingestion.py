@@ -73,7 +73,6 @@ class FileIngestion:
         store: "Callable[[], Awaitable[KnowledgeStore]]",
         sources: Sources,
     ) -> None:
-        """Take the stores of files and attachments, and the access to the store and to sources."""
         self._uploads = stores.uploads
         self._attachments = stores.attachments
         self._store = store

@@ -74,14 +74,6 @@ class IngestionQueue:
         sources: Sources,
         limits: QueueLimits = DEFAULT_LIMITS,
     ) -> None:
-        """Take the stores of files and attachments, and the access to the store and to sources.
-
-        Args:
-            stores: The stores of files and attachments.
-            store: Returns the store.
-            sources: Reads what attached files stand for.
-            limits: How many files may be on their way.
-        """
         self.database = stores.database
         self.uploads = stores.uploads
         self.attachments = stores.attachments

@@ -61,7 +61,7 @@ class FileServicer(FileCalls, pb_grpc.FileServiceServicer):
 
     async def GetFile(self, request: pb.GetFileRequest, context: Context) -> pb.GetFileResponse:
         """Get a file of the caller's."""
-        return pb.GetFileResponse(file=await self._upload(request.id))
+        return pb.GetFileResponse(file=await self._uploads.get(person(), request.id))
 
     async def ListFiles(
         self, request: pb.ListFilesRequest, context: Context
@@ -95,7 +95,7 @@ class FileServicer(FileCalls, pb_grpc.FileServiceServicer):
     ) -> pb.DeleteFileResponse:
         """Delete a file of the caller's, also from all collections."""
         if request.unless_attached:
-            await self._upload(request.id)
+            await self._uploads.get(person(), request.id)
             if await self._attachments.everywhere(request.id):
                 return pb.DeleteFileResponse()
         await self._deletions.delete(person(), request.id)
@@ -216,7 +216,7 @@ class FileServicer(FileCalls, pb_grpc.FileServiceServicer):
     ) -> pb.GetFileBatchResponse:
         """Get a batch."""
         _, collection = await self._readable(request.collection)
-        batch = await self._batch(collection.id, request.batch_id)
+        batch = await self._attachments.batch(collection.id, request.batch_id)
         return pb.GetFileBatchResponse(batch=await self._message(batch))
 
     @uninterrupted
@@ -225,7 +225,7 @@ class FileServicer(FileCalls, pb_grpc.FileServiceServicer):
     ) -> pb.CancelFileBatchResponse:
         """Give up what is not in the collection yet."""
         _, collection = await self._changeable(request.collection)
-        batch = await self._batch(collection.id, request.batch_id)
+        batch = await self._attachments.batch(collection.id, request.batch_id)
         cancelled = await self._ingestion_queue.cancel(batch)
         if cancelled is not batch:
             change = content_change("file.cancel", collection, files=" ".join(batch.files))
@@ -237,15 +237,12 @@ class FileServicer(FileCalls, pb_grpc.FileServiceServicer):
     ) -> pb.ListFileBatchFilesResponse:
         """List one page of the files of a batch."""
         _, collection = await self._readable(request.collection)
-        batch = await self._batch(collection.id, request.batch_id)
+        batch = await self._attachments.batch(collection.id, request.batch_id)
         files = await self._attachments.of_batch(batch)
         page, token = page_of(files, request)
         return pb.ListFileBatchFilesResponse(
             files=map(attached_message, page), next_page_token=token
         )
-
-    async def _batch(self, collection: str, identifier: str) -> Batch:
-        return await self._attachments.batch(collection, identifier)
 
     async def _message(self, batch: Batch) -> pb.FileBatch:
         return batch_message(batch, await self._attachments.of_batch(batch))

@@ -28,7 +28,6 @@ class Transcripts:
     """Fetches transcripts as WebVTT."""
 
     def __init__(self, documents: WebDocuments, address: str) -> None:
-        """Take the client that fetches documents, and the address of YouTube."""
         self._documents = documents
         self._address = address
 
