@@ -20,8 +20,7 @@ from lancedb.table import AsyncTable
 
 from heddle_knowledge.engines.file_locks import TableFileLocks
 from heddle_knowledge.engines.interface import KEY, Layout
-from heddle_knowledge.engines.lance_full_text import words_index
-from heddle_knowledge.engines.lance_table import LanceTable
+from heddle_knowledge.engines.lance_table import LanceTable, words_index
 from heddle_knowledge.engines.locks import Locks
 from heddle_knowledge.engines.released_memory import map_large_blocks
 from heddle_knowledge.errors import StorageError

@@ -20,8 +20,8 @@ from heddle_knowledge.completed_changes import completed
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, VERSION_SECONDS, Layout
-from heddle_knowledge.engines.lance_full_text import is_of, words_index
 from heddle_knowledge.engines.lance_sql import where_sql
+from heddle_knowledge.engines.languages import IN_PAIRS, STEMMED
 
 ResultT = TypeVar("ResultT")
 
@@ -33,6 +33,7 @@ _REFINE = 2
 _MAX_PARTS = 10
 _ATTEMPTS = 20
 _LONGEST_PAUSE = 0.5
+_PAIR = 2
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -139,7 +140,7 @@ class LanceTable:
                 for index in await self.opened.list_indices()
                 for column in index.columns
             }
-            if not is_of(indexes[words].index_details or {}, language):
+            if not _is_of(indexes[words].index_details or {}, language):
                 await self._index(words, words_index(language))
             if await self._are_vectors_due(indexes.get(vector), ann_rows):
                 await self._index(vector, IvfSq(distance_type="cosine"))
@@ -208,3 +209,25 @@ def _chosen(query: Any, columns: Sequence[str], where: Condition) -> Any:  # noq
     if KEY in columns:
         query = query.with_row_id()
     return query.select([name for name in columns if name != KEY])
+
+
+def words_index(language: str) -> FTS:
+    """Return the options of the index of words for a language; accents never count."""
+    if language in STEMMED:  # its stop words are left out
+        return FTS(language=STEMMED[language].capitalize())
+    if language in IN_PAIRS:
+        return FTS(
+            base_tokenizer="ngram",
+            ngram_min_length=_PAIR,
+            ngram_max_length=_PAIR,
+            stem=False,
+            remove_stop_words=False,
+        )
+    return FTS(stem=False, remove_stop_words=False)
+
+
+def _is_of(details: Mapping[str, object], language: str) -> bool:
+    """Return whether an index of words, by its details from LanceDB, is for a language."""
+    config = words_index(language)
+    names = ("base_tokenizer", "language", "stem", "remove_stop_words")
+    return all(details.get(name) == getattr(config, name) for name in names)

@@ -9,10 +9,9 @@ import asyncpg
 import pyarrow as pa
 
 from heddle_knowledge.engines.interface import Layout
-from heddle_knowledge.engines.postgres_layout import statements
 from heddle_knowledge.engines.postgres_locks import AdvisoryLocks
 from heddle_knowledge.engines.postgres_table import PostgresTable
-from heddle_knowledge.engines.postgres_types import prepare, table
+from heddle_knowledge.engines.postgres_types import prepare, statements, table
 from heddle_knowledge.errors import StorageError
 
 SCHEMA = "heddle_knowledge"

@@ -11,9 +11,8 @@ from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition, In
 from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, VERSION_SECONDS, Layout
 from heddle_knowledge.engines.postgres_full_text import words_sql
-from heddle_knowledge.engines.postgres_layout import cut_anew
 from heddle_knowledge.engines.postgres_sql import Parameters, where_sql
-from heddle_knowledge.engines.postgres_types import records, table
+from heddle_knowledge.engines.postgres_types import cut_anew, records, table
 
 # pgvector gives at most as many rows as it looks at, and looks at most at 1,000.
 _EF = 200
