@@ -36,15 +36,13 @@ def test_a_request_becomes_an_order(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_events_become_an_answer(case: str) -> None:
     ordered = parse_request((FOLDER / case / "request.json").read_bytes())
-    frames = StreamEncoder(
-        "chatcmpl-1", 1_700_000_000, ordered.model, Answer("r1"), usage=ordered.usage
-    )
-    answer = Completion("r1")
+    about = "chatcmpl-1", 1_700_000_000, ordered.model
+    frames = StreamEncoder(*about, Answer("r1"), usage=ordered.usage)
+    answer = Completion(Answer("r1"), *about)
     sent = b""
     for line in (FOLDER / case / "events.jsonl").read_text(encoding="utf-8").splitlines():
         batch = Parse(json.dumps({"events": json.loads(line)}), RunCompletionResponse())
         sent += frames.encode(batch.events)
-        answer.add(batch.events)
+        answer.encode(batch.events)
     check(FOLDER / case / "response.sse", sent.decode())
-    whole = answer.body("chatcmpl-1", 1_700_000_000, ordered.model, "auto")
-    check(FOLDER / case / "response.json", msgspec.json.format(whole).decode() + "\n")
+    check(FOLDER / case / "response.json", msgspec.json.format(answer.body()).decode() + "\n")

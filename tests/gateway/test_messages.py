@@ -57,9 +57,9 @@ def tool_call(name: str = "look", arguments: str = "{}", **members: Any) -> RunE
 
 
 def answered(request: MessagesRequest, *events: RunEvent) -> dict[str, Any]:
-    collector, body = request.collector(Answer("r1"))
-    collector.add(events)
-    answer: dict[str, Any] = json.loads(body())
+    encoder = request.encoder(Answer("r1"), streamed=False)
+    encoder.encode(events)
+    answer: dict[str, Any] = json.loads(encoder.body())
     return answer
 
 
@@ -223,6 +223,10 @@ def test_blocks_become_messages() -> None:
             },
         ),
         ({"tools": [HOSTED], "tool_choice": {"type": "any"}}, {}),
+        (
+            {"tools": [LOOK, HOSTED], "tool_choice": {"type": "tool", "name": HOSTED["name"]}},
+            {},
+        ),
         # What Claude Code sends unasked does not reach models that refuse it.
         ({"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}, {}),
         ({"output_config": {"effort": "low"}}, {"reasoning_effort": "low"}),

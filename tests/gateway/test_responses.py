@@ -20,9 +20,9 @@ from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.http.error_responses import from_exception
 from heddle_gateway.http.json_text import parse
 from heddle_gateway.openai.chat.event_encoder import Answer
+from heddle_gateway.openai.conversations.turns import Turn
 from heddle_gateway.openai.responses.encoder import ResponseEncoder
 from heddle_gateway.openai.responses.request import ResponsesRequest, checked, translated
-from heddle_gateway.openai.responses.turns import Turn
 from heddle_runtime.errors import HeddleError, ResourceExhaustedError, UnavailableError
 from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.identity.callers import Identity
@@ -47,9 +47,9 @@ def parsed(items: object = "hi", turn: Turn | None = None, **body: object) -> Re
 
 
 def answered(request: ResponsesRequest, *events: RunEvent) -> dict[str, Any]:
-    collector, body = request.collector(Answer("r1"))
-    collector.add(events)
-    answer: dict[str, Any] = json.loads(body())
+    encoder = request.encoder(Answer("r1"), streamed=False)
+    encoder.encode(events)
+    answer: dict[str, Any] = json.loads(encoder.body())
     return answer
 
 
@@ -266,6 +266,15 @@ def test_hosted_tools_that_clients_declare_unasked_are_left_out_with_a_warning()
         "Heddle does not offer the tool namespace",
         "Heddle does not offer the tool web_search",
     ]
+
+
+def test_no_call_is_required_if_all_tools_are_left_out() -> None:
+    hosted = {"type": "web_search"}
+    options = [
+        parsed(tools=tools, tool_choice="required").run.options.extra_json
+        for tools in ([hosted], [hosted, LOOK])
+    ]
+    assert options == ["", '{"tool_choice":"required"}']
 
 
 def test_calls_are_items_that_clients_can_send_back() -> None:

@@ -164,17 +164,17 @@ def test_a_tool_that_succeeds_after_a_failure_counts_as_used() -> None:
 @pytest.mark.parametrize("view", get_args(EventView))
 def test_a_whole_response_has_the_report_of_the_stream(view: EventView) -> None:
     for batch in ([finished(), DONE], [finished(error=RpcStatus(message="no")), DONE]):
-        answer = Completion("r1")
-        answer.add(batch)
-        whole = json.loads(answer.body("i", 1, "m", view))
+        answer = Completion(Answer("r1", view))
+        answer.encode(batch)
+        whole = json.loads(answer.body())
         streamed = chunks(frames(view).encode(batch))[-1].get("heddle")
         assert whole.get("heddle", []) == ([streamed] if streamed else [])
         assert ("heddle" in whole) is (view != "none" or batch[0].tool_finished.HasField("error"))
 
 
 def test_the_header_of_a_whole_response_names_its_problems() -> None:
-    answer = Completion("r1")
-    answer.add([finished(error=RpcStatus(message="é" * 1_000)), DONE])
+    answer = Completion(Answer("r1"))
+    answer.encode([finished(error=RpcStatus(message="é" * 1_000)), DONE])
     [(name, value)] = answer.report.header()
     assert name == b"x-heddle-warning"
     assert unquote(value.decode()).startswith("simple_rag failed: éé")
@@ -238,20 +238,20 @@ def test_what_a_function_tells_is_told_under_its_own_name() -> None:
 
 @pytest.mark.parametrize("ran", [True, False])
 def test_a_tool_that_started_and_could_not_be_reached_did_not_run(*, ran: bool) -> None:
-    completion, encoder = Completion("r1"), frames()
+    completion, encoder = Completion(Answer("r1")), frames()
     ended = finished(elapsed=Duration() if ran else None)
     encoder.encode([STARTED])
     assert encoder.tools_ran
-    for each in (completion.add, encoder.encode):
+    for each in (completion.encode, encoder.encode):
         each([ended])
     assert (completion.tools_ran, encoder.tools_ran) == (ran, ran)
 
 
 def test_sources_come_as_one_group_and_as_citations_and_show_that_tools_ran() -> None:
-    completion = Completion("r1")
-    completion.add([text("a")])
+    completion = Completion(Answer("r1"))
+    completion.encode([text("a")])
     assert not completion.tools_ran
-    completion.add([FOUND])
+    completion.encode([FOUND])
     assert completion.tools_ran
     encoder = frames()
     encoder.encode([FOUND])
@@ -365,9 +365,9 @@ def test_what_a_provider_wants_back_comes_with_calls_alone(*, called: bool) -> N
     happened = [*([RunEvent(tool_call=call)] if called else []), RunEvent(done=done)]
 
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks(frames().encode(happened))]
-    answer = Completion("r1")
-    answer.add(happened)
-    message = json.loads(answer.body("i", 1, "m", "none"))["choices"][0]["message"]
+    answer = Completion(Answer("r1", "none"))
+    answer.encode(happened)
+    message = json.loads(answer.body())["choices"][0]["message"]
 
     assert [delta["details"] for delta in deltas if "details" in delta] == [[1]] * called
     assert message.get("details") == ([1] if called else None)
@@ -430,8 +430,8 @@ def test_a_whole_answer_tells_what_a_stream_tells_in_its_order(view: EventView) 
     streamed = [
         chunk["heddle"] for chunk in chunks(frames(view).encode(happened)) if "heddle" in chunk
     ]
-    answer = Completion("r1")
-    answer.add(happened)
-    whole = json.loads(answer.body("i", 1, "m", view))
+    answer = Completion(Answer("r1", view))
+    answer.encode(happened)
+    whole = json.loads(answer.body())
     assert whole.get("heddle", []) == streamed
     assert len(streamed) == (0 if view == "none" else 4)

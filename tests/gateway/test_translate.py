@@ -265,12 +265,22 @@ def test_the_old_way_of_calling_functions_still_reads() -> None:
         ({"function_call": "auto"}, "function_call"),
         ({"functions": [{"name": "f"}], "function_call": {"name": "g"}}, "function_call.name"),
         ({"functions": [{"name": "f"}, {"name": "f"}]}, "functions[1].name"),
-        ({"functions": [{"name": "f"}], "tools": [{"function": {"name": "g"}}]}, "tools"),
         ({"functions": [{"name": "f"}], "function_call": "required"}, "function_call"),
     ],
 )
 def test_functions_in_the_older_form_are_refused_by_name(members: Any, place: str) -> None:
     assert refused(messages=HI, **members)[0] == place
+
+
+def test_tools_win_over_functions_in_the_older_form_with_a_warning() -> None:
+    older = {"functions": [{"name": "f"}], "function_call": {"name": "f"}}
+    chat = ordered(messages=HI, tools=[{"function": {"name": "g"}}], **older)
+    assert [each.name for each in chat.run.functions] == ["g"]
+    assert (chat.legacy, chat.run.options.extra_json) == (False, "")
+    assert [each.split(":")[0] for each in chat.warnings] == [
+        "functions and function_call were left out"
+    ]
+    assert not ordered(messages=HI, **older).warnings
 
 
 def test_functions_are_declared_with_their_schema_as_it_was_written() -> None:

@@ -16,7 +16,7 @@ from heddle_gateway.http.json_text import Place
 from heddle_gateway.login.pages import is_place_here
 from heddle_gateway.openai import embeddings, search_filters, served_images
 from heddle_gateway.openai.chat import content_parts, request
-from heddle_gateway.openai.responses.background import check_runs
+from heddle_gateway.openai.conversations.background import check_runs
 from heddle_migration_service.knowledge_server import ingestion
 from heddle_migration_service.knowledge_server.ingestion_parameters import ChunkParameters
 from heddle_migration_service.knowledge_server.ingestion_sources import UrlParameters

@@ -33,7 +33,6 @@ from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
 from heddle_gateway.mcp import endpoint
 from heddle_gateway.openai import (
-    conversations,
     embeddings,
     files,
     images,
@@ -47,6 +46,7 @@ from heddle_gateway.openai import (
 )
 from heddle_gateway.openai.anthropic import endpoint as messages
 from heddle_gateway.openai.chat import completions
+from heddle_gateway.openai.conversations import endpoint as conversations
 from heddle_gateway.openai.offered import offer_only
 from heddle_gateway.openai.responses import endpoint as responses
 from heddle_gateway.pages import documentation, errors

@@ -190,6 +190,11 @@ def invalid(field: str, reason: str, kind: str = "") -> InvalidRequestError:
     return InvalidRequestError(f"{name} {reason}.", [Violation(field, reason)])
 
 
+def rejected(param: str, message: str, code: str, status: int = 400) -> RejectedRequestError:
+    """Return the error for a member that cannot be served."""
+    return RejectedRequestError(ErrorResponse(status, message, param=param, code=code))
+
+
 def add_failure(error: Exception) -> None:
     """Add a failure to the log line of the request."""
     match error:

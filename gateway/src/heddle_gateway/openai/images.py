@@ -17,6 +17,7 @@ from heddle_gateway.http.models import Model, Name, OnlyFalse
 from heddle_gateway.openai import served_images
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.event_encoder import Answer
 from heddle_gateway.openai.chat.messages import add_question
 from heddle_gateway.openai.chat.run_events import encoded
 from heddle_gateway.routing import Call, Routes
@@ -100,7 +101,7 @@ async def _run(state: State, body: ImageRequest, request_id: str) -> Sequence[Co
     if body.size is not None:
         options: dict[str, Any] = {"size": body.size}
         request.run.options.extra_json = msgspec.json.encode(options).decode()
-    runs = [Completion(request_id) for _ in range(body.n or 1)]
+    runs = [Completion(Answer(request_id)) for _ in range(body.n or 1)]
     try:
         async with asyncio.TaskGroup() as group:
             for run in runs:

@@ -8,7 +8,8 @@ from heddle.chat.v1 import chat_pb2 as pb
 from heddle_gateway.auth.sealed_texts import BoundTexts
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.openai.anthropic import schema
-from heddle_gateway.openai.chat.content_parts import file_media, image_media
+from heddle_gateway.openai.chat.content_parts import file_part, image_part
+from heddle_gateway.openai.chat.message_schema import FileContent
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
@@ -95,7 +96,7 @@ def _part(block: schema.Part, place: Place) -> pb.ContentPart | None:
         case schema.TextBlock():
             return pb.ContentPart(text=block.text)
         case schema.ImageBlock():
-            return pb.ContentPart(image=_image(block.source, source))
+            return _image(block.source, source)
         case schema.DocumentBlock():
             return _document(block.source, block.title or "", source)
         case schema.SearchResultBlock():
@@ -110,10 +111,10 @@ def _part(block: schema.Part, place: Place) -> pb.ContentPart | None:
             )
 
 
-def _image(source: schema.Source, place: Place) -> pb.Media:
+def _image(source: schema.Source, place: Place) -> pb.ContentPart:
     if source.type == "url" and source.url is not None:
-        return image_media(source.url, None, place / "url")
-    return image_media(_data_url(source, "image/png", place), None, place / "data")
+        return image_part(source.url, None, place / "url")
+    return image_part(_data_url(source, "image/png", place), None, place / "data")
 
 
 def _document(source: schema.Source, title: str, place: Place) -> pb.ContentPart:
@@ -122,7 +123,7 @@ def _document(source: schema.Source, title: str, place: Place) -> pb.ContentPart
         whole = text if isinstance(text, str) else "\n".join(each.text for each in text)
         return pb.ContentPart(text=f"{title}\n{whole}" if title else whole)
     url = _data_url(source, "application/pdf", place)
-    return pb.ContentPart(file=file_media(url, title, place / "data"))
+    return file_part(FileContent(file_data=url, filename=title), place, member="data")
 
 
 def _data_url(source: schema.Source, media_type: str, place: Place) -> str:

@@ -1,11 +1,10 @@
 """Encodes run events as a message, and as the server-sent events of a streamed one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall, Usage
-from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle_runtime.contract.json_text import members
 
 from heddle_gateway.http.error_responses import ErrorResponse
@@ -13,7 +12,6 @@ from heddle_gateway.openai.anthropic.blocks import Needed
 from heddle_gateway.openai.chat import run_events
 from heddle_gateway.openai.chat.citations import Citation, citations
 from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder, escaped, one_line
-from heddle_gateway.openai.chat.run_report import RunReport
 from heddle_gateway.openai.identifiers import new_id
 
 _encode = msgspec.json.encode
@@ -55,19 +53,16 @@ class MessageEncoder(EventEncoder):
             trace: Whether the client wants the trace of the run.
             streamed: Whether it has frames.
         """
-        super().__init__(answer, trace=trace)
-        self.done: Done | None = None
+        super().__init__(answer, trace=trace, streamed=streamed)
         self._seal = seal
-        self._streamed = streamed
         self._content: list[dict[str, Any]] = []
         self._kind = ""
         """The type of the block that is open; empty if there is none."""
         self._written: list[str] = []
         self._about = b""
         """The frame of a delta of the open block, up to its text."""
-        self._calls: list[ToolCall] = []
-        self._cited = 0
-        self._events: list[dict[str, Any]] = []
+        self._seen = 0
+        """How many sources earlier blocks could cite."""
         self._message: dict[str, Any] = {
             "id": new_id("msg"),
             "type": "message",
@@ -79,15 +74,6 @@ class MessageEncoder(EventEncoder):
             "usage": _usage(_NO_USAGE),
         }
         self._opening = self._frame("message_start", message=self._message)
-
-    @property
-    def report(self) -> RunReport:
-        """The report on the run."""
-        return self._report
-
-    def add(self, events: Iterable[RunEvent]) -> None:
-        """Add events of a message that is not streamed."""
-        self.encode(events)
 
     def body(self) -> bytes:
         """Return the message as JSON."""
@@ -108,14 +94,8 @@ class MessageEncoder(EventEncoder):
         # Clients skip pings.
         return b'event: ping\ndata: {"type":"ping"%b}\n\n' % members if self._streamed else b""
 
-    def _extension(self, event: dict[str, Any]) -> bytes:
-        self._events.append(event)
-        return super()._extension(event)
-
     def _delta(self, kind: str, text: str) -> bytes:
-        frames = self._end_progress() if self._line else b""
-        if self._kind != kind:
-            frames += self._begin(kind)
+        frames = self._begin(kind) if self._kind != kind else b""
         self._written.append(text)
         return b"%b%b%b}}\n\n" % (frames, self._about, escaped(text)) if self._streamed else b""
 
@@ -139,9 +119,7 @@ class MessageEncoder(EventEncoder):
         if kind == _THINKING:
             block["signature"] = ""
             return self._add(block)
-        # Open WebUI shows the sources by events.
-        new = self._sources[self._cited :] if self._view != "openwebui" else ()
-        self._cited = len(self._sources)
+        new, self._seen = self._cited()[self._seen :], len(self._sources)
         index = len(self._content)
         cited = [_citation(each, i) for i, each in enumerate(citations(new))]
         if cited:
@@ -161,9 +139,7 @@ class MessageEncoder(EventEncoder):
         self._content.append(block)
         return self._frame("content_block_stop", index=len(self._content) - 1)
 
-    def _text(self, logprobs_json: str) -> bytes:
-        text = "".join(self._texts)
-        self._texts.clear()
+    def _text(self, text: str, logprobs_json: str) -> bytes:
         return self._delta(_TEXT, text)
 
     def _reasoning(self, text: str, more: bytes = b"") -> bytes:
@@ -171,21 +147,15 @@ class MessageEncoder(EventEncoder):
         return frames + self._note(more) if more else frames
 
     def _call(self, call: ToolCall) -> bytes:
-        self._calls.append(call)  # what the provider needs back comes before the calls
-        return self._end_progress()
+        return b""  # what the provider needs back comes before the calls
 
     def _image(self, image: GeneratedImage) -> bytes:
         return self._delta(_TEXT, run_events.image_link(image, self._answer.link))
 
     def _done(self, done: Done) -> bytes:
-        self._end(done)
-        self.done = done
-        frames = [self._end_progress(), self._end_block(), self._needed(done)]
+        frames = [self._end_block(), self._needed(done)]
         frames += [self._tool_use(call) for call in self._calls]
-        is_quiet = self._view == "none"
-        events = [each for each in self._events if not is_quiet or each["type"] == "trace"]
-        report = self._report.event(problems_only=is_quiet)
-        more = {"heddle": [*events, report] if report else events} if report or events else {}
+        more = {"heddle": heddle} if (heddle := self._heddle()) else {}
         reason, sequence = _stop(done, len(self._calls))
         end = {"stop_reason": reason, "stop_sequence": sequence}
         usage = _usage(done.usage)

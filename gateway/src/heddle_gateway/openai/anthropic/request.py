@@ -1,10 +1,8 @@
 """Translates the bodies of `/v1/messages` into requests to the orchestrator."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
-import msgspec
-from heddle.chat.v1 import chat_pb2 as pb
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest, RunWholeCompletionRequest
 
 from heddle_gateway.auth.sealed_texts import BoundTexts, SealedTexts
@@ -13,10 +11,9 @@ from heddle_gateway.http.models import validate
 from heddle_gateway.openai.anthropic import schema
 from heddle_gateway.openai.anthropic.blocks import add_system, add_turn
 from heddle_gateway.openai.anthropic.encoder import MessageEncoder
-from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
-from heddle_gateway.openai.chat.options import declare
-from heddle_gateway.openai.chat.request import ChatRequest, Collector, count_parts
-from heddle_gateway.openai.chat.schema import Function
+from heddle_gateway.openai.chat.event_encoder import Answer
+from heddle_gateway.openai.chat.options import declare, function_choice, left_out, set_options
+from heddle_gateway.openai.chat.request import ChatRequest, count_parts
 from heddle_gateway.state import State
 
 _OWN_TOOLS = (None, "custom")
@@ -33,16 +30,8 @@ class MessagesRequest(ChatRequest, frozen=True, kw_only=True):
 
     sealed: BoundTexts
 
-    def encoder(self, answer: Answer) -> EventEncoder:
-        """Return the encoder of a streamed message."""
-        return self._encoder(answer, streamed=True)
-
-    def collector(self, answer: Answer) -> tuple[Collector, Callable[[], bytes]]:
-        """Return what collects the events of a whole message, and the function of its body."""
-        encoder = self._encoder(answer, streamed=False)
-        return encoder, encoder.body
-
-    def _encoder(self, answer: Answer, *, streamed: bool) -> MessageEncoder:
+    def encoder(self, answer: Answer, *, streamed: bool = True) -> MessageEncoder:
+        """Return what writes the message, streamed or whole."""
         trace = self.run.include_trace
         return MessageEncoder(self.model, answer, self.sealed.seal, trace=trace, streamed=streamed)
 
@@ -64,15 +53,8 @@ def parse_request(body: bytes, texts: SealedTexts) -> MessagesRequest:
     sealed = BoundTexts(texts, parsed.model)
     whole = RunWholeCompletionRequest()
     warnings = fill(whole.run, parsed, place, sealed)
-    options = whole.run.options
-    options.max_tokens = parsed.max_tokens
-    for name in ("temperature", "top_p"):
-        if (value := getattr(parsed, name)) is not None:
-            setattr(options, name, value)
-    options.stop.extend(parsed.stop_sequences or ())
-    extra = dict(_extra(parsed, place, has_tools=bool(whole.run.functions)))
-    if extra:
-        options.extra_json = msgspec.json.encode(extra).decode()
+    extra = dict(_extra(parsed, place, {each.name for each in whole.run.functions}))
+    set_options(whole.run.options, parsed, parsed.max_tokens, parsed.stop_sequences, extra)
     return MessagesRequest(
         whole,
         parsed.model,
@@ -96,13 +78,16 @@ def fill(
     hosted: list[str] = []
     for index, tool in enumerate(body.tools or ()):
         if tool.type in _OWN_TOOLS:
-            run.functions.append(_declared(tool, place.at("tools", index), names))
+            at = place.at("tools", index)
+            if tool.input_schema is None:
+                raise (at / "input_schema").invalid("is required")
+            run.functions.append(declare(tool, at, names, "input_schema"))
         else:
             hosted.append(tool.name)
     choice = body.tool_choice
     if choice is not None and choice.type == "tool" and choice.name not in {*names, *hosted}:
         raise place.at("tool_choice", "name").invalid("is none of the tools")
-    return [f"Heddle does not offer the tool {each}; it was left out" for each in hosted]
+    return [left_out(each) for each in hosted]
 
 
 def estimate(run: RunCompletionRequest) -> int:
@@ -118,25 +103,18 @@ def estimate(run: RunCompletionRequest) -> int:
     return -(-chars // _CHARS_PER_TOKEN) + media * _TOKENS_OF_MEDIA
 
 
-def _declared(tool: schema.Tool, place: Place, names: set[str]) -> pb.FunctionDeclaration:
-    if tool.input_schema is None:
-        raise (place / "input_schema").invalid("is required")
-    function = Function(name=tool.name, description=tool.description, strict=tool.strict)
-    declared = declare(function, place, names)
-    declared.parameters_schema_json = (place / "input_schema").text()
-    return declared
-
-
 def _extra(
-    body: schema.MessagesBody, place: Place, *, has_tools: bool
+    body: schema.MessagesBody, place: Place, functions: Collection[str]
 ) -> Iterator[tuple[str, Any]]:
     """Yield the options that providers of chat completions read."""
     choice = body.tool_choice
-    if has_tools and choice is not None:
-        if choice.type == "tool":
-            yield "tool_choice", {"type": "function", "function": {"name": choice.name}}
-        elif choice.type in _CHOICES:
+    if functions and choice is not None:
+        if choice.type in _CHOICES:
             yield "tool_choice", _CHOICES[choice.type]
+        elif (
+            choice.type == "tool" and choice.name and choice.name in functions
+        ):  # else it was left out
+            yield "tool_choice", function_choice(choice.name)
         if choice.disable_parallel_tool_use:
             yield "parallel_tool_calls", False
     config = body.output_config or schema.OutputConfig()

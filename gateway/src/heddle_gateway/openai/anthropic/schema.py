@@ -5,10 +5,10 @@ Null means absent, and unknown members of requests are ignored.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, Tag
+from pydantic import ConfigDict, Field
 
 from heddle_gateway.http.models import Model, Name
-from heddle_gateway.openai.chat.message_schema import MAX_MESSAGES, MAX_PARTS, by_type
+from heddle_gateway.openai.chat.message_schema import BY_TYPE, MAX_MESSAGES, MAX_PARTS
 from heddle_gateway.openai.chat.schema import MAX_FUNCTIONS, AssistantName, Int32
 
 
@@ -75,20 +75,8 @@ class OtherBlock(Model):
     type: Name
 
 
-_TaggedPart = (
-    Annotated[TextBlock, Tag("TextBlock")]
-    | Annotated[ImageBlock, Tag("ImageBlock")]
-    | Annotated[DocumentBlock, Tag("DocumentBlock")]
-    | Annotated[SearchResultBlock, Tag("SearchResultBlock")]
-    | Annotated[OtherBlock, Tag("OtherBlock")]
-)
-_PARTS = {
-    "text": "TextBlock",
-    "image": "ImageBlock",
-    "document": "DocumentBlock",
-    "search_result": "SearchResultBlock",
-}
-_Part = Annotated[_TaggedPart, by_type(_PARTS, default="", other="OtherBlock")]
+Part = TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | OtherBlock
+_Parts = Annotated[list[Annotated[Part, BY_TYPE]], Field(max_length=MAX_PARTS)]
 
 
 class ToolResultBlock(Model):
@@ -96,35 +84,20 @@ class ToolResultBlock(Model):
 
     type: Literal["tool_result"]
     tool_use_id: Name
-    content: str | Annotated[list[_Part], Field(max_length=MAX_PARTS)] | None = None
+    content: str | Annotated[list[Annotated[Part, BY_TYPE]], Field(max_length=MAX_PARTS)] | None = (
+        None
+    )
     is_error: bool | None = None
 
 
-Part = TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | OtherBlock
 Block = Part | ToolUseBlock | ToolResultBlock | SealedBlock
-_Block = Annotated[
-    _TaggedPart
-    | Annotated[ToolUseBlock, Tag("ToolUseBlock")]
-    | Annotated[ToolResultBlock, Tag("ToolResultBlock")]
-    | Annotated[SealedBlock, Tag("SealedBlock")],
-    by_type(
-        {
-            **_PARTS,
-            "tool_use": "ToolUseBlock",
-            "tool_result": "ToolResultBlock",
-            "redacted_thinking": "SealedBlock",
-        },
-        default="",
-        other="OtherBlock",
-    ),
-]
 
 
 class Turn(Model):
     """A message."""
 
     role: Literal["user", "assistant", "system"]
-    content: str | Annotated[list[_Block], Field(max_length=MAX_PARTS)]
+    content: str | Annotated[list[Annotated[Block, BY_TYPE]], Field(max_length=MAX_PARTS)]
 
 
 class Tool(Model):

@@ -37,7 +37,6 @@ from heddle_gateway.openai.chat.file_references import inline_files
 from heddle_gateway.openai.chat.open_webui_tasks import prompt_request, task_request
 from heddle_gateway.openai.chat.request import (
     ChatRequest,
-    Collector,
     parse_request,
     request_trace,
 )
@@ -63,7 +62,7 @@ _FLAGS = {"true": True, "false": False}
 _OPEN_WEBUI = b"x-openwebui-"
 _HTTP_LIBRARY = b"aiohttp/"
 _VIEWS = get_args(EventView)
-_INCOMPLETE = "The response ended before it was complete."
+INCOMPLETE = "The response ended before it was complete."
 Read = Callable[[State, bytes], Awaitable[ChatRequest]]
 log = structlog.get_logger(__name__)
 routes = Routes("completions")
@@ -237,7 +236,7 @@ async def _stream(
                     await out.write(frames, last=encoder.finished)
             if encoder.finished:
                 return None
-            raise ProviderGarbledError(_INCOMPLETE)
+            raise ProviderGarbledError(INCOMPLETE)
         except (HeddleError, grpc.aio.AioRpcError) as error:
             failed = run_error(error, tools_ran=encoder.tools_ran)
     finally:
@@ -255,20 +254,20 @@ async def _stream(
 async def _whole(
     state: State, chat_request: ChatRequest, answer: Answer
 ) -> RawResponse | ErrorResponse:
-    collector, body = chat_request.collector(answer)
-    collector.add(chat_request.notes)
+    encoder = chat_request.encoder(answer, streamed=False)
+    encoder.encode(chat_request.notes)
     try:
-        await run_whole(state, chat_request.whole, collector)
-        await chat_request.end(state, collector)
+        await run_whole(state, chat_request.whole, encoder)
+        await chat_request.end(state, encoder)
     except (HeddleError, grpc.aio.AioRpcError) as error:
-        return run_error(error, tools_ran=collector.tools_ran)
-    return RawResponse(200, body(), (*JSON, *collector.report.header()))
+        return run_error(error, tools_ran=encoder.tools_ran)
+    return RawResponse(200, encoder.body(), (*JSON, *encoder.report.header()))
 
 
 async def run_whole(
-    state: State, request: "RunWholeCompletionRequest", collector: Collector
+    state: State, request: "RunWholeCompletionRequest", encoder: EventEncoder
 ) -> None:
-    """Run a request and add its events to `collector`.
+    """Run a request and give its events to `encoder`.
 
     Raises:
         AioRpcError: The run failed.
@@ -277,9 +276,9 @@ async def run_whole(
     response = await state.services.orchestrator.RunWholeCompletion(
         request, **new_call_options(state.settings.deadline_seconds)
     )
-    collector.add(response.events[:])
-    if collector.done is None:
-        raise ProviderGarbledError(_INCOMPLETE)
+    encoder.encode(response.events[:])
+    if not encoder.finished:
+        raise ProviderGarbledError(INCOMPLETE)
 
 
 def run_error(error: Exception, *, tools_ran: bool = False) -> ErrorResponse:

@@ -17,6 +17,7 @@ from heddle.chat.v1.chat_pb2 import (
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.openai.chat.message_schema import (
     AudioPart,
+    FileContent,
     FilePart,
     ImagePart,
     Part,
@@ -40,25 +41,19 @@ def content_part(part: Part, place: Place) -> ContentPart:
             return ContentPart(text=part.text)
         case ImagePart():
             image = part.image_url
-            at = place.at("image_url", "url")
-            return ContentPart(image=image_media(image.url, image.detail, at))
+            return image_part(image.url, image.detail, place.at("image_url", "url"))
         case AudioPart():
             audio = part.input_audio
             data = _decoded(audio.data, place.at("input_audio", "data"))
             media_type = _AUDIO.get(audio.format, f"audio/{audio.format}")
             return ContentPart(audio=Media(data=data, media_type=media_type))
-        case FilePart() if part.file.file_data is not None:
-            at = place.at("file", "file_data")
-            return ContentPart(file=file_media(part.file.file_data, part.file.filename or "", at))
-        case FilePart() if part.file.file_id is not None:  # `inline_files` replaces it
-            return ContentPart(file=Media(uri=part.file.file_id))
         case FilePart():
-            raise (place / "file").invalid("must have file_data or file_id")
+            return file_part(part.file, place / "file")
         case _:
             return ContentPart(foreign=ForeignPart(type=part.type, json=place.text()))
 
 
-def image_media(url: str, detail: object, place: Place) -> Media:
+def image_part(url: str, detail: object, place: Place) -> ContentPart:
     """Return an image by its address, which is at `place`.
 
     Raises:
@@ -72,20 +67,33 @@ def image_media(url: str, detail: object, place: Place) -> Media:
         media.media_type, media.data = _data_url(url, place)
     else:
         raise place.invalid("must begin with https:// or data:")
-    return media
+    return ContentPart(image=media)
 
 
-def file_media(encoded: str, name: str, place: Place) -> Media:
-    """Return a file by its content in base64, or as a `data:` URL, which is at `place`.
+def file_part(
+    file: FileContent, place: Place, remedy: str = "", member: str = "file_data"
+) -> ContentPart:
+    """Return a file by its content in base64, or as a `data:` URL, or by its identifier.
+
+    Args:
+        file: The file.
+        place: Its place.
+        remedy: What follows the message that there is no content.
+        member: The member that has the content.
 
     Raises:
-        InvalidRequestError: The content is invalid.
+        InvalidRequestError: The content is invalid, or there is none.
     """
+    encoded, name, at = file.file_data, file.filename or "", place / member
+    if encoded is None:
+        if file.file_id is None:
+            raise place.invalid(f"must have file_data or file_id{remedy}")
+        return ContentPart(file=Media(uri=file.file_id))  # `inline_files` replaces it
     if encoded[:5].lower() == "data:":
-        media_type, data = _data_url(encoded, place)
+        media_type, data = _data_url(encoded, at)
     else:
-        media_type, data = mimetypes.guess_type(name)[0] or UNKNOWN_TYPE, _decoded(encoded, place)
-    return Media(data=data, media_type=media_type, filename=name)
+        media_type, data = mimetypes.guess_type(name)[0] or UNKNOWN_TYPE, _decoded(encoded, at)
+    return ContentPart(file=Media(data=data, media_type=media_type, filename=name))
 
 
 def _data_url(url: str, place: Place) -> tuple[str, bytes]:

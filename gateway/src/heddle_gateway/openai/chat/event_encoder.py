@@ -4,7 +4,7 @@ A protocol has a subclass with the frames of text, reasoning, calls, images and 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -35,6 +35,8 @@ _LINE_BREAKS = (
     (b"\xe2\x80\xa8", b"\\u2028"),
     (b"\xe2\x80\xa9", b"\\u2029"),
 )
+# Before these the progress ends.
+_CONTENT = frozenset({"reasoning_delta", "tool_call", "image", "done"})
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -65,13 +67,24 @@ def _run_id(event: ToolStarted | ToolFinished) -> tuple[str, str]:
 class EventEncoder(ABC):
     """Turns batches of events into frames."""
 
-    def __init__(self, answer: Answer, *, trace: bool) -> None:
-        self.finished = False
-        """Whether `done` was among the events."""
+    def __init__(self, answer: Answer, *, trace: bool, streamed: bool = True) -> None:
+        """Begin an answer.
+
+        Args:
+            answer: What it depends on beside the request's body.
+            trace: Whether the client wants the trace of the run.
+            streamed: Whether it has frames; `body` has one that is not streamed.
+        """
+        self.done: Done | None = None
+        """The end of the run; None before."""
+        self.report = RunReport(answer.request_id)
         self._answer = answer
         self._view = answer.view
         self._trace = trace
-        self._report = RunReport(answer.request_id)
+        self._streamed = streamed
+        self._calls: list[ToolCall] = []
+        self._events: list[dict[str, Any]] = []
+        """For clients that know Heddle."""
         self._opening = b""
         """The frames before the first one; empty after they are sent."""
         self._texts: list[str] = []
@@ -81,6 +94,11 @@ class EventEncoder(ABC):
         self._started: list[str] = []
         self._names: dict[str, str] = {}
         self._line = ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended."""
+        return self.done is not None
 
     @property
     def tools_ran(self) -> bool:
@@ -103,24 +121,32 @@ class EventEncoder(ABC):
                 frames.append(self._tool_began(event.tool_started))
                 continue
             if kind == "logprobs_json":
-                if self._started:
-                    frames.append(self._encode_started())
-                frames.append(self._text(event.logprobs_json))
+                self._flush(frames, event.logprobs_json)
                 continue
             self._flush(frames)
             if kind is not None and (writer := self._WRITERS.get(kind)) is not None:
+                if self._line and kind in _CONTENT:
+                    frames.append(self._end_progress())
                 frames.append(getattr(self, writer)(getattr(event, kind)))
         self._flush(frames)
         encoded = b"".join(frames)
         return self._opened(encoded) if encoded and self._opening else encoded
+
+    def end(self) -> bytes:
+        """Return the frames that follow when a complete answer is stored."""
+        return b""
+
+    def body(self) -> bytes:
+        """Return an answer that is not streamed as JSON."""
+        raise NotImplementedError
 
     @abstractmethod
     def failure(self, error: ErrorResponse) -> bytes:
         """Return the frames that end a stream which failed."""
 
     @abstractmethod
-    def _text(self, logprobs_json: str) -> bytes:
-        """Return the collected text, with its log probabilities if there are some."""
+    def _text(self, text: str, logprobs_json: str) -> bytes:
+        """Return a piece of the text, with its log probabilities if there are some."""
 
     @abstractmethod
     def _note(self, members: bytes) -> bytes:
@@ -132,7 +158,7 @@ class EventEncoder(ABC):
 
     @abstractmethod
     def _call(self, call: ToolCall) -> bytes:
-        """Return the call of a client's function."""
+        """Return the call of a client's function, the last of `_calls`."""
 
     @abstractmethod
     def _image(self, image: GeneratedImage) -> bytes:
@@ -152,18 +178,35 @@ class EventEncoder(ABC):
 
     def _extension(self, event: dict[str, Any]) -> bytes:
         """Return an event for clients that know Heddle, as a member of a frame."""
+        self._events.append(event)
         return b',"heddle":' + one_line(_encode(event))
+
+    def _heddle(self) -> list[dict[str, Any]]:
+        """Return all events for clients that know Heddle, the report last."""
+        is_quiet = self._view == "none"
+        events = [each for each in self._events if not is_quiet or each["type"] == "trace"]
+        report = self.report.event(problems_only=is_quiet)
+        return [*events, report] if report else events
+
+    def _cited(self) -> Sequence[Source]:
+        """Return the sources to cite; Open WebUI shows them by events."""
+        return self._sources if self._view != "openwebui" else ()
 
     def _opened(self, frames: bytes) -> bytes:
         """Return frames after those that open the stream, if these are not sent yet."""
         opening, self._opening = self._opening, b""
         return opening + frames
 
-    def _flush(self, frames: list[bytes]) -> None:
+    def _flush(self, frames: list[bytes], logprobs_json: str = "") -> None:
+        """Add the frames of what is collected."""
         if self._started:
             frames.append(self._encode_started())
-        if self._texts:
-            frames.append(self._text(""))
+        if self._texts or logprobs_json:
+            text = "".join(self._texts)
+            self._texts.clear()
+            if self._line:
+                frames.append(self._end_progress())
+            frames.append(self._text(text, logprobs_json))
 
     def _encode_started(self) -> bytes:
         names = ", ".join(self._started)
@@ -187,7 +230,7 @@ class EventEncoder(ABC):
         """Return the frame that ends the progress, if there was some: it would stay animated."""
         if not self._line:
             return b""
-        summary = self._report.summary()
+        summary = self.report.summary()
         line, self._line = self._line, ""
         return self._event(
             open_webui_events.status("heddle.run", summary or line, done=True, hidden=not summary)
@@ -224,10 +267,10 @@ class EventEncoder(ABC):
         return self._note(self._extension(trace_event(event)))
 
     def _model_replaced(self, event: ModelReplaced) -> bytes:
-        return self._progress("model", self._report.add_replacement(event))
+        return self._progress("model", self.report.add_replacement(event))
 
     def _warning(self, text: str) -> bytes:
-        if not self._report.add_warning(text) or self._view == "none":
+        if not self.report.add_warning(text) or self._view == "none":
             return b""
         if self._view == "reasoning":
             return self._reasoning(f"{text}\n")
@@ -239,7 +282,7 @@ class EventEncoder(ABC):
         self._running.discard(_run_id(finished))
         self._have_run |= finished.HasField("elapsed")
         name = self._tool_name(finished)
-        lines = self._report.add_tool(finished)
+        lines = self.report.add_tool(finished)
         progress = b"".join(self._progress(name, line) for line in lines)
         return progress + self._tool_ended(finished)
 
@@ -251,10 +294,14 @@ class EventEncoder(ABC):
         name = self._names.get(event.binding_id) or event.binding_id
         return self._event(open_webui_events.source(event.binding_id, name, event.sources))
 
-    def _end(self, done: Done) -> None:
-        """Note the end of the run."""
-        self.finished = True
+    def _tool_call(self, call: ToolCall) -> bytes:
+        self._calls.append(call)
+        return self._call(call)
+
+    def _end(self, done: Done) -> bytes:
+        self.done = done
         log_fields.add_model(done.model)
+        return self._done(done)
 
     _WRITERS: ClassVar[dict[str, str]] = {
         "reasoning_delta": "_reasoning",
@@ -265,8 +312,8 @@ class EventEncoder(ABC):
         "warning": "_warning",
         "tool_finished": "_tool_finished",
         "sources": "_tool_sources",
-        "tool_call": "_call",
+        "tool_call": "_tool_call",
         "image": "_image",
         "trace": "_run_trace",
-        "done": "_done",
+        "done": "_end",
     }

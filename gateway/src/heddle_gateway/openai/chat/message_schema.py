@@ -1,9 +1,9 @@
 """The messages of chat completions, and their parts: for validation, and for `/openapi.json`."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler
+from pydantic_core import core_schema
 
 from heddle_gateway.http.models import Model, Name
 
@@ -11,20 +11,37 @@ MAX_MESSAGES = 4096
 MAX_PARTS = 1024
 
 
-def by_type(kinds: Mapping[str, str], default: str, other: str) -> Discriminator:
-    """Return the choice among models by the member `type`.
+class _ByType:
+    """Selects the model of a union by the member `type`.
 
-    Args:
-        kinds: The tags of the models by type.
-        default: The type of a value without one.
-        other: The tag for all other types.
+    A value without one is of the model whose `type` has a default. A model whose `type` is any text
+    takes all other types.
     """
 
-    def tag(value: object) -> str:
-        kind = value.get("type", default) if isinstance(value, dict) else default
-        return kinds.get(kind, other) if isinstance(kind, str) else other
+    def __get_pydantic_core_schema__(
+        self, union: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Return the schema of the union."""
+        models: dict[str, type[Model]] = {each.__name__: each for each in get_args(union)}
+        names: dict[object, str] = {}
+        default = other = ""
+        for name, model in models.items():
+            field = model.model_fields["type"]
+            if get_origin(field.annotation) is not Literal:
+                other = name
+                continue
+            names |= dict.fromkeys(get_args(field.annotation), name)
+            default = default if field.is_required() else field.default
 
-    return Discriminator(tag)
+        def choice(value: object) -> str:
+            kind = value.get("type", default) if isinstance(value, dict) else default
+            return names.get(kind, other) if isinstance(kind, str) else other
+
+        choices = {name: handler.generate_schema(model) for name, model in models.items()}
+        return core_schema.tagged_union_schema(choices, choice)
+
+
+BY_TYPE = _ByType()
 
 
 def _url(value: object) -> object:
@@ -95,24 +112,7 @@ class OtherPart(Model):
 
 
 Part = TextPart | ImagePart | AudioPart | FilePart | OtherPart
-_TaggedPart = Annotated[
-    Annotated[TextPart, Tag("TextPart")]
-    | Annotated[ImagePart, Tag("ImagePart")]
-    | Annotated[AudioPart, Tag("AudioPart")]
-    | Annotated[FilePart, Tag("FilePart")]
-    | Annotated[OtherPart, Tag("OtherPart")],
-    by_type(
-        {
-            "text": "TextPart",
-            "image_url": "ImagePart",
-            "input_audio": "AudioPart",
-            "file": "FilePart",
-        },
-        default="",
-        other="OtherPart",
-    ),
-]
-Content = str | Annotated[list[_TaggedPart], Field(max_length=MAX_PARTS)]
+Content = str | Annotated[list[Annotated[Part, BY_TYPE]], Field(max_length=MAX_PARTS)]
 
 
 class FunctionCall(Model):

@@ -2,11 +2,10 @@
 
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
-from heddle.chat.v1.chat_pb2 import Done
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunCompletionRequest,
     RunEvent,
@@ -20,10 +19,8 @@ from heddle_gateway.http.models import validate
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
-from heddle_gateway.openai.chat.legacy_functions import fill_choice, legacy_functions
 from heddle_gateway.openai.chat.messages import add_conversation
-from heddle_gateway.openai.chat.options import fill_options, functions
-from heddle_gateway.openai.chat.run_report import RunReport
+from heddle_gateway.openai.chat.options import LEFT_OUT, fill_options, functions, legacy_functions
 from heddle_gateway.openai.chat.schema import ChatBody, ConversationBody
 from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
 from heddle_gateway.state import State
@@ -34,25 +31,6 @@ _PREFIX = "lamb_assistant."
 # remove `metadata.task`.
 _TASK = "### Task:\n"
 _IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
-
-
-class Collector(Protocol):
-    """Collects the events of a run that is not streamed."""
-
-    @property
-    def report(self) -> RunReport:
-        """The report on the run."""
-
-    @property
-    def tools_ran(self) -> bool:
-        """Whether another attempt would run tools again."""
-
-    @property
-    def done(self) -> Done | None:
-        """The end of the run; None before."""
-
-    def add(self, events: Iterable[RunEvent], /) -> None:
-        """Add events."""
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
@@ -81,33 +59,21 @@ class ChatRequest(msgspec.Struct, frozen=True):
     places: Sequence[str] = ()
     """Where the content of each message is in a body of another form than a chat completion's."""
 
-    def encoder(self, answer: Answer) -> EventEncoder:
-        """Return the encoder of a streamed response."""
-        return StreamEncoder(
-            _identifier(),
-            int(time.time()),
-            self.model,
-            answer,
-            usage=self.usage,
-            trace=self.run.include_trace,
-            legacy=self.legacy,
-        )
-
-    def collector(self, answer: Answer) -> tuple[Collector, Callable[[], bytes]]:
-        """Return what collects the events of a whole response, and the function of its body."""
-        completion = Completion(
-            answer.request_id, answer.link, legacy=self.legacy, trace=self.run.include_trace
-        )
-        created = int(time.time())
-        return completion, lambda: completion.body(_identifier(), created, self.model, answer.view)
+    def encoder(self, answer: Answer, *, streamed: bool = True) -> EventEncoder:
+        """Return what writes the response, streamed or whole."""
+        legacy, trace = self.legacy, self.run.include_trace
+        about = _identifier(), int(time.time()), self.model
+        if not streamed:
+            return Completion(answer, *about, legacy=legacy, trace=trace)
+        return StreamEncoder(*about, answer, usage=self.usage, trace=trace, legacy=legacy)
 
     async def detach(self, state: State, request: RawRequest, answer: Answer) -> RawResponse | None:
         """Begin a run in the background; return its response, None if its events were sent."""
         raise NotImplementedError
 
-    async def end(self, state: State, encoder: object) -> bytes:
+    async def end(self, state: State, encoder: EventEncoder) -> bytes:
         """Return the frames that end a stream, after the response is stored if it is."""
-        return b""
+        return encoder.end()
 
     @property
     def run(self) -> RunCompletionRequest:
@@ -154,15 +120,23 @@ def parse_request(
     if isinstance(chat.trace, bool):
         used.add("trace")  # else it is an object for the provider
         request_trace(run, enabled=chat.trace)
-    fill_options(run.options, chat, members, place, used)
+    has_legacy = chat.functions is not None or chat.function_call is not None
     if chat.tools:
         run.functions.extend(functions(chat.tools, place / "tools"))
-    if chat.functions is not None or chat.function_call is not None:
+    elif has_legacy:
         run.functions.extend(legacy_functions(chat, place))
-        fill_choice(run.options, chat)
-    usage = stream and _includes_usage(chat)
-    debug = chat.debug_bypass is True
-    return ChatRequest(whole, model, stream, usage, task, debug, parts > 0, bool(chat.functions))
+    fill_options(run.options, chat, members, place, used)
+    return ChatRequest(
+        whole,
+        model,
+        stream,
+        usage=stream and _includes_usage(chat),
+        task=task,
+        debug=chat.debug_bypass is True,
+        has_parts=parts > 0,
+        legacy=has_legacy and not chat.tools,
+        warnings=(LEFT_OUT,) if has_legacy and chat.tools else (),
+    )
 
 
 def request_trace(run: RunCompletionRequest, *, enabled: bool) -> None:

@@ -5,10 +5,10 @@ Members of requests that are not here are passed to the model's provider.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from heddle_gateway.http.models import Model, Name
-from heddle_gateway.openai.chat.message_schema import MAX_MESSAGES, Message, by_type
+from heddle_gateway.openai.chat.message_schema import BY_TYPE, MAX_MESSAGES, Message
 
 MAX_FUNCTIONS = 512
 Int32 = Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -80,10 +80,7 @@ class ResponseFormat(Model):
 
 
 Tool = FunctionTool | OtherTool
-_TaggedTool = Annotated[
-    Annotated[FunctionTool, Tag("FunctionTool")] | Annotated[OtherTool, Tag("OtherTool")],
-    by_type({"function": "FunctionTool"}, default="function", other="OtherTool"),
-]
+_TaggedTool = Annotated[Tool, BY_TYPE]
 AssistantName = Annotated[
     str,
     Field(

@@ -1,5 +1,7 @@
 """Encodes run events as the server-sent events of a streamed chat completion."""
 
+from typing import Any
+
 import msgspec
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle_runtime.contract.json_text import members
@@ -50,26 +52,17 @@ class StreamEncoder(EventEncoder):
         self._text_head = self._head + b'{"content":'
         self._text_tail = b"}" + self._tail
         self._opening = self._chunk(b'{"role":"assistant","content":"","refusal":null}')
-        self._calls = 0
 
     def failure(self, error: ErrorResponse) -> bytes:
         """Return the frames that end a stream which failed."""
         return self._end_progress() + failure(error)
 
-    def _text(self, logprobs_json: str) -> bytes:
-        text = "".join(self._texts)
-        self._texts.clear()
-        line = self._end_progress() if self._line else b""
+    def _text(self, text: str, logprobs_json: str) -> bytes:
         if not logprobs_json:
-            return line + self._text_head + escaped(text) + self._text_tail
+            return self._text_head + escaped(text) + self._text_tail
         logprobs = one_line(_encode(members(logprobs_json) or None))
-        return (
-            line
-            + self._text_head
-            + escaped(text)
-            + b'},"logprobs":%b,"finish_reason":null}]' % logprobs
-            + self._close
-        )
+        rest = b'},"logprobs":%b,"finish_reason":null}]' % logprobs
+        return self._text_head + escaped(text) + rest + self._close
 
     def _chunk(self, delta: bytes, more: bytes = b"") -> bytes:
         """Return a chunk with `delta`, and `more` members beside its choices."""
@@ -82,21 +75,17 @@ class StreamEncoder(EventEncoder):
         return self._chunk(b'{"role":"assistant","content":""}', members)
 
     def _reasoning(self, text: str, more: bytes = b"") -> bytes:
-        return self._end_progress() + self._chunk(b'{"reasoning_content":%b}' % escaped(text), more)
+        return self._chunk(b'{"reasoning_content":%b}' % escaped(text), more)
 
     def _call(self, call: ToolCall) -> bytes:
-        if self._legacy:
-            return self._function_call(call)
-        delta = {"tool_calls": [{"index": self._calls, **run_events.tool_call(call)}]}
-        self._calls += 1
-        return self._end_progress() + self._chunk(one_line(_encode(delta)))
-
-    def _function_call(self, call: ToolCall) -> bytes:
-        if self._calls:
+        index = len(self._calls) - 1
+        if not self._legacy:
+            delta: dict[str, Any] = {"tool_calls": [{"index": index, **run_events.tool_call(call)}]}
+        elif index:
             return self._warning(run_events.ONE_CALL)
-        self._calls = 1
-        delta = {"function_call": run_events.function_call(call)}
-        return self._end_progress() + self._chunk(one_line(_encode(delta)))
+        else:
+            delta = {"function_call": run_events.function_call(call)}
+        return self._chunk(one_line(_encode(delta)))
 
     def _image(self, image: GeneratedImage) -> bytes:
         # Open WebUI shows the image from `images`.
@@ -106,27 +95,23 @@ class StreamEncoder(EventEncoder):
             "content": text(image, self._answer.link),
             "images": [run_events.image_part(image)],
         }
-        return self._end_progress() + self._chunk(_encode(delta))  # ASCII: without line breaks
+        return self._chunk(_encode(delta))  # ASCII: without line breaks
 
     def _done(self, done: Done) -> bytes:
-        self._end(done)
-        delta = run_events.message_extra(done, self._calls)
-        # Open WebUI would show their titles as excerpts.
-        cited = annotations(self._sources)
-        if cited and self._view != "openwebui":
+        delta = run_events.message_extra(done, len(self._calls))
+        if cited := annotations(self._cited()):
             delta["annotations"] = cited
         more = b"".join(
             b",%b:%b" % (_encode(name), escaped(value))
             for name, value in run_events.provider_metadata(done.provider_metadata_json).items()
         )
-        if report := self._report.event(problems_only=self._view == "none"):
+        if report := self.report.event(problems_only=self._view == "none"):
             more += self._extension(report)
         frames = [
-            self._end_progress(),
             self._head,
             one_line(_encode(delta)) if delta else b"{}",
             b',"logprobs":null,"finish_reason":"%b"}]'
-            % run_events.finish_reason(done, self._calls, legacy=self._legacy).encode(),
+            % run_events.finish_reason(done, len(self._calls), legacy=self._legacy).encode(),
             more,
             self._close,
         ]

@@ -14,13 +14,12 @@ from heddle_gateway.http.json_text import Place
 from heddle_gateway.openai.chat.completions import run_whole
 from heddle_gateway.openai.chat.event_encoder import Answer
 from heddle_gateway.openai.chat.open_webui_tasks import task_request
+from heddle_gateway.openai.conversations.items import Conversation
+from heddle_gateway.openai.conversations.turns import read_turn
 from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.openai.responses.encoder import ResponseEncoder
 from heddle_gateway.openai.responses.item_encoder import ResponseForm
-from heddle_gateway.openai.responses.items import Conversation
-from heddle_gateway.openai.responses.request import add_turn
 from heddle_gateway.openai.responses.schema import CompactBody
-from heddle_gateway.openai.responses.turns import read_turn
 from heddle_gateway.state import State
 
 _TASK = (
@@ -43,8 +42,8 @@ async def compact(
     turn = await read_turn(state, body, members)
     sealed = BoundTexts(state.reasoning, body.model)
     run = RunCompletionRequest(assistant_reference=body.model)
-    conversation = Conversation(run.messages, sealed.open, turn.references)
-    add_turn(conversation, body, members, place, turn)
+    conversation = Conversation(run.messages, sealed.open, turn)
+    conversation.add_turn(body, members, place)
     if not run.messages:
         raise (place / "input").invalid("must not be empty without previous_response_id")
     conversation.add_text(pb.ROLE_USER, _TASK, "input")

@@ -1,20 +1,17 @@
 """Encodes run events as a response, and as the server-sent events of a streamed one."""
 
 import time
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall, Usage
-from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources, ToolFinished, ToolStarted
+from heddle.orchestrator.v1.orchestrator_pb2 import Sources, ToolFinished, ToolStarted
 from heddle_runtime.contract.json_text import members
 
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import run_events
 from heddle_gateway.openai.chat.event_encoder import Answer, one_line
-from heddle_gateway.openai.chat.run_report import RunReport
-from heddle_gateway.openai.identifiers import new_id
-from heddle_gateway.openai.responses.item_encoder import ItemEncoder, ResponseForm, reasoning_item
+from heddle_gateway.openai.responses.item_encoder import Item, ItemEncoder, ResponseForm
 from heddle_gateway.openai.responses.tool_items import (
     FILE_SEARCH,
     OTHER_TOOL,
@@ -22,7 +19,8 @@ from heddle_gateway.openai.responses.tool_items import (
     add_results,
     annotations,
     end_tool,
-    tool_item,
+    tool_kind,
+    tool_members,
 )
 
 _TOO_MANY = 429
@@ -33,6 +31,9 @@ _RESULTS = {
     "web_search_call.action.sources": WEB_SEARCH,
 }
 _ANSWERS = frozenset({"message", "function_call", "custom_tool_call", "image_generation_call"})
+# The prefix of the identifier, the type, the member of the value, and the name of the events.
+_CALL = ("fc", "function_call", "arguments", "function_call_arguments")
+_CUSTOM_CALL = ("ctc", "custom_tool_call", "input", "custom_tool_call_input")
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
@@ -44,21 +45,10 @@ class ResponseEncoder(ItemEncoder):
     ) -> None:
         """Begin a response; one that is not streamed has no frames."""
         super().__init__(form, answer, trace=trace, streamed=streamed)
-        self.done: Done | None = None
-        self._tools: dict[tuple[str, str], tuple[int, dict[str, Any]]] = {}
-        self._awaiting: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+        self._tools: dict[tuple[str, str], Item] = {}
+        self._awaiting: dict[str, list[Item]] = {}
         """Searches whose results follow, by binding."""
         self._result_types = {_RESULTS[each] for each in form.include if each in _RESULTS}
-        self._calls = 0
-
-    @property
-    def report(self) -> RunReport:
-        """The report on the run."""
-        return self._report
-
-    def add(self, events: Iterable[RunEvent]) -> None:
-        """Add events of a response that is not streamed."""
-        self.encode(events)
 
     def body(self) -> bytes:
         """Return the response as JSON."""
@@ -66,126 +56,101 @@ class ResponseEncoder(ItemEncoder):
 
     def failure(self, error: ErrorResponse) -> bytes:
         """Return the frames that end a stream which failed."""
-        for item in self._items:
+        output = [each.members for each in self._items]
+        for item in output:
             if item["status"] == "in_progress":
                 item["status"] = "incomplete"
         # OpenAI's clients know these codes only.
         code = "rate_limit_exceeded" if error.status == _TOO_MANY else "server_error"
         self.response["error"] = {"code": code, "message": error.message}
-        self.response |= {"status": "failed", "output": self._items}
+        self.response |= {"status": "failed", "output": output}
         return self._opened(self._end_progress() + self._final())
 
     def _tool_began(self, started: ToolStarted) -> bytes:
         if self._view == "none":
             return b""
         frames = self._end_texts()
-        index, added = self._add_item(item := tool_item(started))
-        self._tools[started.binding_id, started.call.id] = index, item
-        kind = item["type"]
-        frames += added + self._item_event(f"{kind}.in_progress", index, item)
+        item, added = self._add_item(*tool_kind(started), **tool_members(started))
+        self._tools[started.binding_id, started.call.id] = item
+        kind = item.members["type"]
+        frames += added + self._item_event(f"{kind}.in_progress", item)
         if kind != OTHER_TOOL:
-            frames += self._item_event(f"{kind}.searching", index, item)
+            frames += self._item_event(f"{kind}.searching", item)
         return frames
 
     def _tool_ended(self, finished: ToolFinished) -> bytes:
         if self._view == "none":
             return b""
         frames = b""
-        run = finished.binding_id, finished.call.id
-        if run in self._tools:
-            index, item = self._tools.pop(run)
-        else:  # it was refused, or the response is not streamed
+        if (item := self._tools.pop((finished.binding_id, finished.call.id), None)) is None:
+            # It was refused, or the response is not streamed.
             frames = self._end_texts()
-            index, added = self._add_item(item := tool_item(finished))
+            item, added = self._add_item(*tool_kind(finished), **tool_members(finished))
             frames += added
-        end_tool(item, finished)
-        kind, failed = item["type"], item["status"] == "failed"
+        end_tool(item.members, finished)
+        kind, failed = item.members["type"], item.members["status"] == "failed"
         if not failed or kind == OTHER_TOOL:  # only these have an event for failures
-            frames += self._item_event(
-                f"{kind}.failed" if failed else f"{kind}.completed", index, item
-            )
+            frames += self._item_event(f"{kind}.failed" if failed else f"{kind}.completed", item)
         if kind in self._result_types and not failed:
-            self._awaiting.setdefault(finished.binding_id, []).append((index, item))
+            self._awaiting.setdefault(finished.binding_id, []).append(item)
             return frames
-        return frames + self._item_done(index, item)
+        return frames + self._item_done(item)
 
     def _tool_sources(self, event: Sources) -> bytes:
         frames = super()._tool_sources(event)
         if not (awaiting := self._awaiting.get(event.binding_id)):
             return frames
-        index, item = awaiting.pop(0)
-        add_results(item, event.sources)
-        return frames + self._item_done(index, item)
+        item = awaiting.pop(0)
+        add_results(item.members, event.sources)
+        return frames + self._item_done(item)
 
     def _call(self, call: ToolCall) -> bytes:
-        self._calls += 1
-        frames = self._end_progress() + self._end_texts()
-        kind, member, prefix, event = "function_call", "arguments", "fc", "function_call_arguments"
         value = call.arguments_json
-        if call.name in self._form.custom_tools:
-            kind, member, prefix = "custom_tool_call", "input", "ctc"
-            event = "custom_tool_call_input"
+        if is_custom := call.name in self._form.custom_tools:
             text = members(value).get("input")
             value = text if isinstance(text, str) else value
-        item = {
-            "id": new_id(prefix),
-            "type": kind,
-            "status": "in_progress",
-            "call_id": call.id,
-            "name": call.name,
-            member: "",
-        }
+        prefix, kind, member, event = _CUSTOM_CALL if is_custom else _CALL
+        about = {"call_id": call.id, "name": call.name, member: ""}
         if call.extra_json and "extra_content" in (extra := members(call.extra_json)):
-            item["extra_content"] = extra["extra_content"]
-        index, added = self._add_item(item)
-        frames += added + self._item_event(f"{event}.delta", index, item, delta=value)
-        item |= {member: value, "status": "completed"}
-        done = {member: value, "name": call.name} if member == "arguments" else {member: value}
-        return (
-            frames
-            + self._item_event(f"{event}.done", index, item, **done)
-            + self._item_done(index, item)
-        )
+            about["extra_content"] = extra["extra_content"]
+        frames = self._end_texts()
+        item, added = self._add_item(prefix, kind, **about)
+        frames += added + self._item_event(f"{event}.delta", item, delta=value)
+        item.members |= {member: value, "status": "completed"}
+        done = {member: value} if is_custom else {member: value, "name": call.name}
+        return frames + self._item_event(f"{event}.done", item, **done) + self._item_done(item)
 
     def _image(self, image: GeneratedImage) -> bytes:
-        frames = self._end_progress() + self._end_texts()
+        frames = self._end_texts()
         kind = "image_generation_call"
-        index, added = self._add_item(
-            item := {"id": new_id("ig"), "type": kind, "status": "in_progress"}
-        )
+        item, added = self._add_item("ig", kind)
         frames += added
         for event in ("in_progress", "generating", "completed"):
-            frames += self._item_event(f"{kind}.{event}", index, item)
-        item |= {"status": "completed", "result": run_events.encoded(image)}
-        return frames + self._item_done(index, item)
+            frames += self._item_event(f"{kind}.{event}", item)
+        item.members |= {"status": "completed", "result": run_events.encoded(image)}
+        return frames + self._item_done(item)
 
     def _done(self, done: Done) -> bytes:
-        self._end(done)
-        self.done = done
-        frames = self._end_progress()
-        if self._message is None and not any(each["type"] in _ANSWERS for each in self._items):
-            frames += self._begin_message()
-        reason = _REASONS.get(run_events.finish_reason(done, self._calls))
+        frames = b""
+        if self._message is None and not any(e.members["type"] in _ANSWERS for e in self._items):
+            _, frames = self._begin_message()
+        reason = _REASONS.get(run_events.finish_reason(done, len(self._calls)))
         status = "incomplete" if reason else "completed"
-        # Open WebUI shows the sources by events.
-        cited = annotations(self._sources) if self._view != "openwebui" else ()
-        frames += self._end_message(cited, status) + self._end_thought()
-        for index, item in (each for waiting in self._awaiting.values() for each in waiting):
-            frames += self._item_done(index, item)
+        frames += self._end_message(annotations(self._cited()), status) + self._end_thought()
+        for item in (each for waiting in self._awaiting.values() for each in waiting):
+            frames += self._item_done(item)
         frames += self._end_held(done)
-        is_quiet = self._view == "none"
-        events = [each for each in self._events if not is_quiet or each["type"] == "trace"]
-        report = self._report.event(problems_only=is_quiet)
-        if report or events:
-            self.response["heddle"] = [*events, report] if report else events
+        if heddle := self._heddle():
+            self.response["heddle"] = heddle
         if tier := run_events.provider_metadata(done.provider_metadata_json).get("service_tier"):
             self.response["service_tier"] = tier
         self.response |= {
             "completed_at": int(time.time()) if reason is None else None,
             "incomplete_details": {"reason": reason} if reason else None,
             "usage": _usage(done.usage),
+            "status": status,
+            "output": [each.members for each in self._items],
         }
-        self.response |= {"status": status, "output": self._items}
         return frames
 
     def end(self) -> bytes:
@@ -197,13 +162,13 @@ class ResponseEncoder(ItemEncoder):
         if (seal := self._form.seal) is None:
             return b""
         frames = b""
-        if extra := run_events.message_extra(done, self._calls):
+        if extra := run_events.message_extra(done, len(self._calls)):
             if not self._held:
-                index, frames = self._add_item(item := reasoning_item())
-                self._held.append((index, item))
+                item, frames = self._add_item("rs", "reasoning", summary=[])
+                self._held.append(item)
             sealed = seal(_encode(extra).decode())
-            self._held[-1][1].update(status="completed", encrypted_content=sealed)
-        return frames + b"".join(self._item_done(index, item) for index, item in self._held)
+            self._held[-1].members.update(status="completed", encrypted_content=sealed)
+        return frames + b"".join(map(self._item_done, self._held))
 
     def _final(self) -> bytes:
         if not self._streamed:

@@ -7,14 +7,20 @@ from heddle.conversation.v1 import conversation_pb2 as pb
 from pydantic import Field
 from starlette.responses import Response as RawJson
 
+from heddle_gateway.http.background import split_frames
+from heddle_gateway.http.error_responses import rejected
 from heddle_gateway.http.models import Deleted, Model, identifier
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat.completions import OPTIONS, respond
-from heddle_gateway.openai.conversation_items import ItemPage, ItemQuery, item_page, page_request
-from heddle_gateway.openai.responses.background import RUNNING, follow, replay
+from heddle_gateway.openai.conversations.background import RUNNING, follow, replay
+from heddle_gateway.openai.conversations.item_pages import (
+    ItemPage,
+    ItemQuery,
+    item_page,
+    page_request,
+)
 from heddle_gateway.openai.responses.compaction import compact
-from heddle_gateway.openai.responses.refusals import refused
-from heddle_gateway.openai.responses.request import RUNS, read
+from heddle_gateway.openai.responses.request import read
 from heddle_gateway.openai.responses.schema import (
     CompactBody,
     Compaction,
@@ -97,15 +103,15 @@ async def get(api: Call, id_: ResponseId, query: ResponseQuery) -> RawJson | Non
     if not query.stream:
         return _json(stored)
     after = query.starting_after
-    if stored.response.status in RUNNING and (run := RUNS.get(id_)) is not None:
+    if stored.response.status in RUNNING and (run := api.state.background.get(id_)) is not None:
         await follow(api.state, api.raw, run, after)
         return None
     events = await replay(api.state, api.raw, stored)
     if not events:
         message = "Only a response that ran in the background can be streamed again."
-        raise refused("stream", message, "invalid_request")
-    frames = [each + b"\n\n" for each in events.split(b"\n\n") if each]
-    return RawJson(b"".join(frames[after + 1 :]), media_type="text/event-stream")
+        raise rejected("stream", message, "invalid_request")
+    frames = b"".join(split_frames(events)[after + 1 :])
+    return RawJson(frames, media_type="text/event-stream")
 
 
 @routes.delete("/v1/responses/{id}", errors=(404,))
@@ -128,9 +134,9 @@ async def cancel(api: Call, id_: ResponseId) -> RawJson:
     stored = await _stored(api, id_)
     if not msgspec.json.decode(stored.response.document_json)["background"]:
         message = "Only responses that run in the background can be cancelled."
-        raise refused("id", message, "invalid_request")
+        raise rejected("id", message, "invalid_request")
     if stored.response.status in RUNNING:
-        await RUNS.cancel(id_)
+        await api.state.background.cancel(id_)
         stored.response.status = "cancelled"  # in another process it ends without being stored
         request = pb.PutResponseRequest(response=stored.response)
         await call(api.services.conversations.PutResponse, request)

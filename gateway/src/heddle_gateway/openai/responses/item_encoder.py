@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -30,20 +31,15 @@ class ResponseForm(msgspec.Struct, frozen=True):
     """Encrypts what a provider needs back; None if the client does not want it."""
 
 
-def reasoning_item() -> dict[str, Any]:
-    """Return the item of a reasoning that begins."""
-    return {"id": new_id("rs"), "type": "reasoning", "status": "in_progress", "summary": []}
-
-
-class _Written(msgspec.Struct):
-    """A text that is being written."""
+class Item(msgspec.Struct):
+    """An item of a response, and the text that is being written in it."""
 
     index: int
-    item: dict[str, Any]
-    about: bytes
-    """The members of its deltas between the number and the text."""
-    texts: list[str]
-    logprobs: list[Any]
+    members: dict[str, Any]
+    texts: list[str] = []
+    logprobs: list[Any] = []
+    about: bytes = b""
+    """The members of the deltas of its text between the number and the text."""
 
 
 class ItemEncoder(EventEncoder):
@@ -53,15 +49,13 @@ class ItemEncoder(EventEncoder):
         self, form: ResponseForm, answer: Answer, *, trace: bool, streamed: bool = True
     ) -> None:
         """Begin a response; one that is not streamed has no frames."""
-        super().__init__(answer, trace=trace)
+        super().__init__(answer, trace=trace, streamed=streamed)
         self._form = form
-        self._streamed = streamed
-        self._items: list[dict[str, Any]] = []
-        self._message: _Written | None = None
-        self._thought: _Written | None = None
-        self._held: list[tuple[int, dict[str, Any]]] = []
+        self._items: list[Item] = []
+        self._message: Item | None = None
+        self._thought: Item | None = None
+        self._held: list[Item] = []
         """Reasoning whose encrypted content is not known before the end."""
-        self._events: list[dict[str, Any]] = []
         self.response: dict[str, Any] = {
             "id": new_id("resp"),
             "object": "response",
@@ -91,44 +85,39 @@ class ItemEncoder(EventEncoder):
         """Return a frame with these members."""
         return self._frame(kind, b"," + one_line(_encode(named))[1:-1]) if self._streamed else b""
 
-    def _add_item(self, item: dict[str, Any]) -> tuple[int, bytes]:
-        """Add an item to the response; return its index and its first frame."""
-        index = len(self._items)
+    def _add_item(self, prefix: str, kind: str, **more: object) -> tuple[Item, bytes]:
+        """Add an item to the response; return it and its first frame."""
+        members = {"id": new_id(prefix), "type": kind, "status": "in_progress", **more}
+        item = Item(len(self._items), members)
         self._items.append(item)
-        return index, self._members("response.output_item.added", output_index=index, item=item)
+        return item, self._members(
+            "response.output_item.added", output_index=item.index, item=members
+        )
 
-    def _item_done(self, index: int, item: dict[str, Any]) -> bytes:
-        return self._members("response.output_item.done", output_index=index, item=item)
+    def _item_done(self, item: Item) -> bytes:
+        return self._members(
+            "response.output_item.done", output_index=item.index, item=item.members
+        )
 
-    def _item_event(self, event: str, index: int, item: dict[str, Any], **more: object) -> bytes:
-        kind = f"response.{event}"
-        return self._members(kind, item_id=item["id"], output_index=index, **more)
+    def _item_event(self, event: str, item: Item, **more: object) -> bytes:
+        return self._members(
+            f"response.{event}", item_id=item.members["id"], output_index=item.index, **more
+        )
 
     def _note(self, members: bytes) -> bytes:
         return self._frame("response.in_progress", b',"response":' + self._snapshot + members)
 
-    def _extension(self, event: dict[str, Any]) -> bytes:
-        self._events.append(event)
-        return super()._extension(event)
-
-    def _begin(self, item: dict[str, Any], place: str) -> tuple[_Written, bytes]:
+    def _begin(self, prefix: str, kind: str, place: str, **more: object) -> tuple[Item, bytes]:
         """Add an item with a text; `place` is the member that counts its parts."""
-        index, frame = self._add_item(item)
-        about = b',"item_id":"%b","output_index":%d,"%b":0,"delta":' % (
-            item["id"].encode(),
-            index,
-            place.encode(),
-        )
-        return _Written(index, item, about, [], []), frame
+        item, frame = self._add_item(prefix, kind, **more)
+        names = item.members["id"].encode(), item.index, place.encode()
+        item.about = b',"item_id":"%b","output_index":%d,"%b":0,"delta":' % names
+        return item, frame
 
-    def _text(self, logprobs_json: str) -> bytes:
-        text = "".join(self._texts)
-        self._texts.clear()
-        frames = self._end_progress() if self._line else b""
+    def _text(self, text: str, logprobs_json: str) -> bytes:
+        frames = b""
         if (message := self._message) is None:
-            frames += self._begin_message()
-            message = self._message
-            assert message is not None  # noqa: S101 - it was begun
+            message, frames = self._begin_message()
         message.texts.append(text)
         logprobs = _logprobs(logprobs_json) if logprobs_json else []
         message.logprobs += logprobs
@@ -139,23 +128,15 @@ class ItemEncoder(EventEncoder):
         parts = (frames, _DELTA, number, message.about, escaped(text), more)
         return b'%b%b%d%b%b,"logprobs":%b}\n\n' % parts
 
-    def _begin_message(self) -> bytes:
+    def _begin_message(self) -> tuple[Item, bytes]:
         frames = self._end_thought()
-        item = {
-            "id": new_id("msg"),
-            "type": "message",
-            "status": "in_progress",
-            "role": "assistant",
-            "content": [],
-        }
-        self._message, frame = self._begin(item, "content_index")
-        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-        index = self._message.index
-        return (
-            frames
-            + frame
-            + self._item_event("content_part.added", index, item, content_index=0, part=part)
+        message, frame = self._begin(
+            "msg", "message", "content_index", role="assistant", content=[]
         )
+        self._message = message
+        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        added = self._item_event("content_part.added", message, content_index=0, part=part)
+        return message, frames + frame + added
 
     def _end_message(
         self, cited: Sequence[dict[str, Any]] = (), status: str = "completed"
@@ -163,42 +144,25 @@ class ItemEncoder(EventEncoder):
         if (message := self._message) is None:
             return b""
         self._message = None
-        index, item = message.index, message.item
-        text, logprobs = "".join(message.texts), message.logprobs
-        part = {
-            "type": "output_text",
-            "text": text,
-            "annotations": list(cited),
-            "logprobs": logprobs,
-        }
-        item |= {"status": status, "content": [part]}
+        done: dict[str, Any] = {"text": "".join(message.texts), "logprobs": message.logprobs}
+        part = {"type": "output_text", **done, "annotations": list(cited)}
+        message.members |= {"status": status, "content": [part]}
+        event = partial(self._item_event, item=message, content_index=0)
         frames = [
-            self._item_event(
-                "output_text.annotation.added",
-                index,
-                item,
-                content_index=0,
-                annotation_index=number,
-                annotation=each,
-            )
+            event("output_text.annotation.added", annotation_index=number, annotation=each)
             for number, each in enumerate(cited)
         ]
-        done = {"content_index": 0, "text": text, "logprobs": logprobs}
-        frames.append(self._item_event("output_text.done", index, item, **done))
-        frames.append(
-            self._item_event("content_part.done", index, item, content_index=0, part=part)
-        )
-        return b"".join([*frames, self._item_done(index, item)])
+        frames += [event("output_text.done", **done), event("content_part.done", part=part)]
+        return b"".join([*frames, self._item_done(message)])
 
     def _reasoning(self, text: str, more: bytes = b"") -> bytes:
-        frames = self._end_progress() + self._end_message()
+        frames = self._end_message()
         if (thought := self._thought) is None:
-            item = reasoning_item()
-            thought, frame = self._begin(item, "summary_index")
+            thought, frame = self._begin("rs", "reasoning", "summary_index", summary=[])
             self._thought = thought
             part = {"type": "summary_text", "text": ""}
             frames += frame + self._item_event(
-                "reasoning_summary_part.added", thought.index, item, summary_index=0, part=part
+                "reasoning_summary_part.added", thought, summary_index=0, part=part
             )
         thought.texts.append(text)
         delta = thought.about + escaped(text)
@@ -209,17 +173,15 @@ class ItemEncoder(EventEncoder):
         if (thought := self._thought) is None:
             return b""
         self._thought = None
-        index, item = thought.index, thought.item
-        text = "".join(thought.texts)
-        part = {"type": "summary_text", "text": text}
-        item |= {"status": "completed", "summary": [part]}
-        frames = self._item_event(
-            "reasoning_summary_text.done", index, item, summary_index=0, text=text
-        ) + self._item_event("reasoning_summary_part.done", index, item, summary_index=0, part=part)
+        part = {"type": "summary_text", "text": "".join(thought.texts)}
+        thought.members |= {"status": "completed", "summary": [part]}
+        event = partial(self._item_event, item=thought, summary_index=0)
+        frames = event("reasoning_summary_text.done", text=part["text"])
+        frames += event("reasoning_summary_part.done", part=part)
         if self._form.seal is not None:
-            self._held.append((index, item))
+            self._held.append(thought)
             return frames
-        return frames + self._item_done(index, item)
+        return frames + self._item_done(thought)
 
     def _end_texts(self) -> bytes:
         return self._end_message() + self._end_thought()

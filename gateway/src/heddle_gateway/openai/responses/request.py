@@ -1,6 +1,6 @@
 """Translates the body of `/v1/responses` into a request to the orchestrator."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,34 +10,30 @@ from heddle.conversation.v1 import conversation_pb2 as pb_items
 from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
 
 from heddle_gateway.auth.sealed_texts import BoundTexts, SealedTexts
+from heddle_gateway.http.error_responses import RejectedRequestError, rejected
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
-from heddle_gateway.openai.chat.options import declare
-from heddle_gateway.openai.chat.request import ChatRequest, Collector, count_parts, is_task
+from heddle_gateway.openai.chat.options import declare, function_choice, left_out, set_options
+from heddle_gateway.openai.chat.request import ChatRequest, count_parts, is_task
 from heddle_gateway.openai.chat.schema import Function
-from heddle_gateway.openai.responses import schema
-from heddle_gateway.openai.responses.background import BackgroundRuns, follow
-from heddle_gateway.openai.responses.encoder import ResponseEncoder
-from heddle_gateway.openai.responses.item_encoder import ResponseForm
-from heddle_gateway.openai.responses.items import Conversation
-from heddle_gateway.openai.responses.refusals import (
-    check_members,
-    missing_call,
-    not_stored,
-    unsupported_tool,
-)
-from heddle_gateway.openai.responses.schema import ResponsesBody
-from heddle_gateway.openai.responses.turns import (
+from heddle_gateway.openai.conversations.background import follow, start
+from heddle_gateway.openai.conversations.items import Conversation
+from heddle_gateway.openai.conversations.turns import (
     Turn,
     input_items,
     put_request,
     read_turn,
     store,
 )
+from heddle_gateway.openai.responses import schema
+from heddle_gateway.openai.responses.encoder import ResponseEncoder
+from heddle_gateway.openai.responses.item_encoder import ResponseForm
+from heddle_gateway.openai.responses.schema import ResponsesBody
 from heddle_gateway.state import State
 
+_UNSUPPORTED = ("prompt", "moderation")
 _SEALED = "reasoning.encrypted_content"
 _LOGPROBS = "message.output_text.logprobs"
 # Members of a response that repeat those of the request, and what they are without them.
@@ -65,10 +61,6 @@ _PASSED_ON = (
 )
 
 
-RUNS = BackgroundRuns()
-"""The responses that run in the background."""
-
-
 class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
     """A parsed request."""
 
@@ -77,35 +69,29 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
     items: Sequence[pb_items.Item] = ()
     """The items of the input, if they are stored."""
 
-    def encoder(self, answer: Answer) -> EventEncoder:
-        """Return the encoder of a streamed response."""
-        return ResponseEncoder(self.form, answer, trace=self.run.include_trace)
-
-    def collector(self, answer: Answer) -> tuple[Collector, Callable[[], bytes]]:
-        """Return what collects the events of a whole response, and the function of its body."""
-        trace = self.run.include_trace
-        encoder = ResponseEncoder(self.form, answer, trace=trace, streamed=False)
-        return encoder, encoder.body
+    def encoder(self, answer: Answer, *, streamed: bool = True) -> ResponseEncoder:
+        """Return what writes the response, streamed or whole."""
+        return ResponseEncoder(self.form, answer, trace=self.run.include_trace, streamed=streamed)
 
     async def detach(self, state: State, request: RawRequest, answer: Answer) -> RawResponse | None:
         """Begin a run in the background; return its response, None if its events were sent."""
-        encoder = ResponseEncoder(self.form, answer, trace=self.run.include_trace)
-        put = partial(put_request, encoder.response, self.turn, self.items, self.model)
-        body = encoder.body()
-        run = await RUNS.start(state, self.run, encoder, put)
+        encoder = self.encoder(answer)
+        body, put = encoder.body(), partial(self._put, encoder.response)
+        run = await start(state, self.run, encoder, encoder.response, put)
         if not self.stream:
             return RawResponse(200, body)
         await follow(state, request, run)
         return None
 
-    async def end(self, state: State, encoder: object) -> bytes:
+    async def end(self, state: State, encoder: EventEncoder) -> bytes:
         """Store the response, and return the frame that ends it."""
         assert isinstance(encoder, ResponseEncoder)  # noqa: S101 - made here
-        response = encoder.response
         if self.items:
-            request = put_request(response, self.turn, self.items, self.model)
-            response["store"] = await store(state, request)
+            encoder.response["store"] = await store(state, self._put(encoder.response))
         return encoder.end()
+
+    def _put(self, response: dict[str, Any]) -> pb_items.PutResponseRequest:
+        return put_request(response, self.turn, self.items, self.model)
 
 
 async def read(state: State, body: bytes) -> ChatRequest:
@@ -125,7 +111,10 @@ def checked(members: dict[str, Any], place: Place) -> ResponsesBody:
     """Return the members of a body as a model. Raises as `read`."""
     count_parts(members.get("input"), place / "input")
     parsed = validate(ResponsesBody, members)
-    check_members(members)
+    for name in _UNSUPPORTED:
+        if members.get(name) is not None:
+            message = f"Heddle does not support {name}. Leave it out."
+            raise rejected(name, message, "unsupported_parameter")
     return parsed
 
 
@@ -142,13 +131,13 @@ def translated(
     run = whole.run
     run.assistant_reference = parsed.model
     run.truncate = truncation(parsed) == "auto"
-    conversation = Conversation(run.messages, reasoning.open, turn.references)
+    conversation = Conversation(run.messages, reasoning.open, turn)
     if parsed.instructions:
         conversation.add_text(pb.ROLE_DEVELOPER, parsed.instructions, "instructions")
-    add_turn(conversation, parsed, members, place, turn)
-    functions = _functions(parsed, place / "tools")
-    run.functions.extend(functions)
-    _fill_options(run.options, parsed, place)
+    conversation.add_turn(parsed, members, place)
+    run.functions.extend(_functions(parsed, place / "tools"))
+    extra = _extra(parsed, place, has_functions=bool(run.functions))
+    set_options(run.options, parsed, parsed.max_output_tokens, None, extra)
     include = frozenset(parsed.include or ())
     form = ResponseForm(
         echo=_echo(parsed, members) | turn.echo(),
@@ -159,7 +148,8 @@ def translated(
         seal=reasoning.seal if _SEALED in include else None,
     )
     if parsed.background and not turn.stores:
-        raise not_stored()
+        message = "Responses that run in the background must be stored: leave out store."
+        raise rejected("background", message, "invalid_request")
     stream = bool(parsed.stream)
     task = is_task(_as_chat(parsed, members), stream=stream)
     return ResponsesRequest(
@@ -170,36 +160,12 @@ def translated(
         task=task,
         has_parts=bool(turn.items) or not isinstance(parsed.input, str),
         background=bool(parsed.background),
-        warnings=tuple(
-            f"Heddle does not offer the tool {each.type}; it was left out"
-            for each in parsed.tools or ()
-            if each.type in _UNASKED
-        ),
+        warnings=tuple(left_out(each.type) for each in parsed.tools or () if each.type in _UNASKED),
         places=tuple(conversation.places),
         form=form,
         turn=turn,
         items=input_items(members, turn) if turn.stores and not task else (),
     )
-
-
-def add_turn(
-    conversation: Conversation,
-    body: schema.ConversationBody,
-    members: dict[str, Any],
-    place: Place,
-    turn: Turn,
-) -> None:
-    """Add the items before a turn, and its input. Raises as `read`."""
-    for document in turn.items:
-        conversation.add_stored(document)
-    conversation.orphan = None  # what is stored may begin in the middle
-    if isinstance(body.input, str):
-        conversation.add_text(pb.ROLE_USER, body.input, "input")
-        return
-    for index, item in enumerate(body.input):
-        conversation.add(item, members["input"][index], place / "input" / index)
-    if conversation.orphan is not None:
-        raise missing_call(*conversation.orphan)
 
 
 def truncation(body: ResponsesBody) -> str:
@@ -239,20 +205,18 @@ def _declared(tool: Any, place: Place, names: set[str]) -> pb.FunctionDeclaratio
             declared.parameters_schema_json = _INPUT_SCHEMA
             return declared
         case _:
-            raise unsupported_tool(str(place / "type"), tool.type)
+            raise _unsupported_tool(str(place / "type"), tool.type)
 
 
-def _fill_options(options: pb.GenerationOptions, body: ResponsesBody, place: Place) -> None:
-    options.SetInParent()  # also without any option
-    for name in ("temperature", "top_p"):
-        if (value := getattr(body, name)) is not None:
-            setattr(options, name, value)
-    if body.max_output_tokens is not None:
-        options.max_tokens = body.max_output_tokens
+def _extra(body: ResponsesBody, place: Place, *, has_functions: bool) -> dict[str, Any]:
+    """Return the options that providers of chat completions read."""
     extra: dict[str, Any] = {
         name: place.part(name) for name in _PASSED_ON if getattr(body, name) is not None
     }
-    if (choice := _tool_choice(body.tool_choice, place)) is not None:
+    choice = _tool_choice(body.tool_choice, place)
+    if body.tools and not has_functions and choice == "required":
+        choice = None  # all tools were left out
+    if choice is not None:
         extra["tool_choice"] = choice
     if body.text is not None:
         extra |= _text_options(body.text, place / "text")
@@ -260,8 +224,7 @@ def _fill_options(options: pb.GenerationOptions, body: ResponsesBody, place: Pla
         extra["reasoning_effort"] = body.reasoning.effort
     if body.top_logprobs or _LOGPROBS in (body.include or ()):
         extra |= {"logprobs": True, "top_logprobs": body.top_logprobs or 0}
-    if extra:
-        options.extra_json = msgspec.json.encode(extra).decode()
+    return extra
 
 
 def _text_options(text: schema.TextOptions, place: Place) -> dict[str, Any]:
@@ -286,11 +249,19 @@ def _tool_choice(choice: str | schema.ToolChoice | None, place: Place) -> object
         if choice.type == "allowed_tools":
             return None if choice.mode == "auto" else choice.mode
         if choice.type not in ("function", "custom"):
-            raise unsupported_tool(str(place.at("tool_choice", "type")), choice.type)
+            raise _unsupported_tool(str(place.at("tool_choice", "type")), choice.type)
         if not choice.name:
             raise place.at("tool_choice", "name").invalid("is required")
-        return {"type": "function", "function": {"name": choice.name}}
+        return function_choice(choice.name)
     return None if choice == "auto" else choice
+
+
+def _unsupported_tool(param: str, kind: str) -> RejectedRequestError:
+    message = (
+        f"Heddle offers no tool {kind!r}. Declare functions and custom tools of your own. The "
+        "assistant's tools run without being declared."
+    )
+    return rejected(param, message, "unsupported_tool")
 
 
 def _echo(body: ResponsesBody, members: dict[str, Any]) -> dict[str, Any]:

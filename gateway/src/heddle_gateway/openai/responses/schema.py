@@ -5,142 +5,12 @@ Null means absent, and unknown members of requests are ignored.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, Tag
+from pydantic import ConfigDict, Field
 
 from heddle_gateway.http.models import Model, Name
-from heddle_gateway.openai.chat.message_schema import MAX_MESSAGES, MAX_PARTS, by_type
-from heddle_gateway.openai.chat.schema import MAX_FUNCTIONS, AssistantName, Function, Int32, Penalty
-
-
-class TextPart(Model):
-    """Text."""
-
-    type: Literal["input_text", "output_text", "text"]
-    text: str
-
-
-class RefusalPart(Model):
-    """The model's refusal."""
-
-    type: Literal["refusal"]
-    refusal: str
-
-
-class ImagePart(Model):
-    """An image, by its address or as an uploaded file."""
-
-    type: Literal["input_image"]
-    image_url: Name | None = Field(default=None, description="`https:` or `data:` in base64.")
-    file_id: Name | None = None
-    detail: Any = None
-
-
-class FilePart(Model):
-    """A file in base64, or as a `data:` URL, or the identifier of an uploaded file."""
-
-    type: Literal["input_file"]
-    file_data: Name | None = Field(default=None, json_schema_extra={"contentEncoding": "base64"})
-    file_id: Name | None = Field(
-        default=None, description="A file of the caller from `POST /v1/files`, of at most 20 MiB."
-    )
-    filename: str | None = None
-    file_url: str | None = Field(default=None, description="Not supported.")
-
-
-class OtherPart(Model):
-    """A part of another type, which is refused."""
-
-    type: Name
-
-
-Part = (
-    Annotated[TextPart, Tag("TextPart")]
-    | Annotated[RefusalPart, Tag("RefusalPart")]
-    | Annotated[ImagePart, Tag("ImagePart")]
-    | Annotated[FilePart, Tag("FilePart")]
-    | Annotated[OtherPart, Tag("OtherPart")]
-)
-_TaggedPart = Annotated[
-    Part,
-    by_type(
-        {
-            **dict.fromkeys(("input_text", "output_text", "text"), "TextPart"),
-            "refusal": "RefusalPart",
-            "input_image": "ImagePart",
-            "input_file": "FilePart",
-        },
-        default="",
-        other="OtherPart",
-    ),
-]
-Content = str | Annotated[list[_TaggedPart], Field(max_length=MAX_PARTS)]
-
-
-class MessageItem(Model):
-    """A message."""
-
-    type: Literal["message"] = "message"
-    role: Literal["user", "assistant", "system", "developer"]
-    content: Content
-
-
-class CallItem(Model):
-    """A call of a client's function or custom tool, which an earlier response asked for."""
-
-    type: Literal["function_call", "custom_tool_call"]
-    call_id: Name
-    name: Name
-    arguments: str = Field(default="", description="Of a function.")
-    input: str = Field(default="", description="Of a custom tool.")
-    extra_content: dict[str, Any] | None = Field(
-        default=None, description="What the model's provider needs back with the call."
-    )
-
-
-class CallOutputItem(Model):
-    """The result of a call."""
-
-    type: Literal["function_call_output", "custom_tool_call_output"]
-    call_id: Name
-    output: Content
-
-
-class SealedItem(Model):
-    """The reasoning of an earlier response, or a compacted conversation."""
-
-    type: Literal["reasoning", "compaction"]
-    encrypted_content: str | None = None
-
-
-class OtherItem(Model):
-    """What a tool of the assistant did in an earlier response; it is ignored."""
-
-    type: Name
-
-
-Item = (
-    Annotated[MessageItem, Tag("MessageItem")]
-    | Annotated[CallItem, Tag("CallItem")]
-    | Annotated[CallOutputItem, Tag("CallOutputItem")]
-    | Annotated[SealedItem, Tag("SealedItem")]
-    | Annotated[OtherItem, Tag("OtherItem")]
-)
-TaggedItem = Annotated[
-    Item,
-    by_type(
-        {
-            "message": "MessageItem",
-            "function_call": "CallItem",
-            "custom_tool_call": "CallItem",
-            "function_call_output": "CallOutputItem",
-            "custom_tool_call_output": "CallOutputItem",
-            "reasoning": "SealedItem",
-            "compaction": "SealedItem",
-        },
-        default="message",
-        other="OtherItem",
-    ),
-]
+from heddle_gateway.openai.chat.message_schema import BY_TYPE, MAX_MESSAGES
+from heddle_gateway.openai.chat.schema import MAX_FUNCTIONS, Function, Int32, Penalty
+from heddle_gateway.openai.conversations.schema import ConversationBody, TaggedItem
 
 
 class FunctionTool(Function):
@@ -171,12 +41,7 @@ class OtherTool(Model):
     name: str | None = None
 
 
-_TaggedTool = Annotated[
-    Annotated[FunctionTool, Tag("FunctionTool")]
-    | Annotated[CustomTool, Tag("CustomTool")]
-    | Annotated[OtherTool, Tag("OtherTool")],
-    by_type({"function": "FunctionTool", "custom": "CustomTool"}, default="", other="OtherTool"),
-]
+_TaggedTool = Annotated[FunctionTool | CustomTool | OtherTool, BY_TYPE]
 
 
 class ToolChoice(Model):
@@ -210,30 +75,6 @@ class ReasoningOptions(Model):
 
     effort: str | None = None
     summary: str | None = None
-
-
-class ConversationReference(Model):
-    """A conversation of the caller."""
-
-    id: Name
-    after: str = Field(
-        default="",
-        description="An extension of OpenAI's form: the item that the turn follows instead of the "
-        "last one, which begins a branch.",
-    )
-
-
-class ConversationBody(Model):
-    """A conversation with an assistant."""
-
-    model: AssistantName
-    input: Name | Annotated[list[TaggedItem], Field(min_length=1, max_length=MAX_MESSAGES)]
-    previous_response_id: Name | None = Field(
-        default=None, description="The stored response that this one follows."
-    )
-    conversation: Name | ConversationReference | None = Field(
-        default=None, description="The conversation to which the input and the response are added."
-    )
 
 
 class CompactBody(ConversationBody):

@@ -9,7 +9,6 @@ from heddle_runtime.contract.json_text import members
 
 from heddle_gateway.openai.chat import run_events
 from heddle_gateway.openai.chat.citations import citations, file_id, web_citation
-from heddle_gateway.openai.identifiers import new_id
 
 FILE_SEARCH, WEB_SEARCH, OTHER_TOOL = "file_search_call", "web_search_call", "mcp_call"
 SERVER_LABEL = "heddle"
@@ -19,31 +18,32 @@ _FILE_SEARCHES = frozenset(
         *("fast_vector_search", "hybrid_search", "colqwen_search", "graph_search"),
     }
 )
-_PREFIXES = {FILE_SEARCH: "fs", WEB_SEARCH: "ws", OTHER_TOOL: "mcp"}
 
 
-def tool_item(event: ToolStarted | ToolFinished) -> dict[str, Any]:
-    """Return the item of a tool that runs."""
+def tool_kind(event: ToolStarted | ToolFinished) -> tuple[str, str]:
+    """Return the prefix of the identifier of the item of a tool that runs, and its type."""
+    if event.tool == "web_search":
+        return "ws", WEB_SEARCH
+    return ("fs", FILE_SEARCH) if event.tool in _FILE_SEARCHES else ("mcp", OTHER_TOOL)
+
+
+def tool_members(event: ToolStarted | ToolFinished) -> dict[str, Any]:
+    """Return the members of the item that depend on its type."""
     arguments = event.call.arguments_json
     query = members(arguments).get("query") if arguments else None
     text = query if isinstance(query, str) else ""
     if event.tool == "web_search":
-        kind = WEB_SEARCH
-        about: dict[str, Any] = {"action": {"type": "search", "query": text}}
-    elif event.tool in _FILE_SEARCHES:
-        kind = FILE_SEARCH
-        about = {"queries": [text] if text else [], "results": None}
-    else:
-        kind = OTHER_TOOL
-        about = {
-            "approval_request_id": None,
-            "server_label": SERVER_LABEL,
-            "name": run_events.tool_name(event),
-            "arguments": arguments or "{}",
-            "output": None,
-            "error": None,
-        }
-    return {"id": new_id(_PREFIXES[kind]), "type": kind, "status": "in_progress", **about}
+        return {"action": {"type": "search", "query": text}}
+    if event.tool in _FILE_SEARCHES:
+        return {"queries": [text] if text else [], "results": None}
+    return {
+        "approval_request_id": None,
+        "server_label": SERVER_LABEL,
+        "name": run_events.tool_name(event),
+        "arguments": arguments or "{}",
+        "output": None,
+        "error": None,
+    }
 
 
 def end_tool(item: dict[str, Any], finished: ToolFinished) -> None:

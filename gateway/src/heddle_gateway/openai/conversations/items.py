@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from heddle.chat.v1 import chat_pb2 as pb
 
+from heddle_gateway.http.error_responses import rejected
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.models import validate
-from heddle_gateway.openai.chat.content_parts import file_media, image_media
-from heddle_gateway.openai.responses import schema
-from heddle_gateway.openai.responses.refusals import (
-    refused,
-    unknown_item,
-    unreadable,
-    unsupported_item,
-)
+from heddle_gateway.openai.chat.content_parts import file_part, image_part
+from heddle_gateway.openai.conversations import schema
+from heddle_gateway.openai.conversations.turns import Turn
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
@@ -47,14 +43,12 @@ class Conversation:
     one message.
     """
 
-    def __init__(
-        self, messages: "Messages", unseal: Unseal, references: Mapping[str, bytes]
-    ) -> None:
-        """Add to `messages`; `references` has the items that others refer to."""
-        self._references = references
+    def __init__(self, messages: "Messages", unseal: Unseal, turn: Turn | None = None) -> None:
+        """Add to `messages`; `turn` has what is stored of the conversation."""
+        self._stored = turn or Turn()
         self.places: list[str] = []
         """The place of the content of each message."""
-        self.orphan: tuple[str, str] | None = None
+        self._orphan: tuple[str, str] | None = None
         """The place and the call of the first output without a call."""
         self._calls: set[str] = set()
         self._messages = messages
@@ -66,7 +60,24 @@ class Conversation:
         """Add a message that is one text."""
         self._added(role, place).parts.add(text=text)
 
-    def add_stored(self, document: bytes) -> None:
+    def add_turn(
+        self, body: schema.ConversationBody, members: Mapping[str, Any], place: Place
+    ) -> None:
+        """Add the items before a turn, and its input. Raises as `add`."""
+        for document in self._stored.items:
+            self._add_stored(document)
+        self._orphan = None  # what is stored may begin in the middle
+        if isinstance(body.input, str):
+            self.add_text(pb.ROLE_USER, body.input, "input")
+            return
+        for index, item in enumerate(body.input):
+            self.add(item, members["input"][index], place / "input" / index)
+        if self._orphan is not None:
+            param, call_id = self._orphan
+            message = f"No tool call found for function call output with call_id {call_id[:100]}."
+            raise rejected(param, message, "tool_call_not_found")
+
+    def _add_stored(self, document: bytes) -> None:
         """Add an item that Heddle stored, by its JSON text."""
         members = msgspec.json.decode(document)
         item = validate(cast("type[schema.Item]", schema.TaggedItem), members)
@@ -97,11 +108,20 @@ class Conversation:
     def _add_other(self, item: schema.OtherItem, members: dict[str, Any], place: Place) -> None:
         if item.type == "item_reference":
             identifier = str(members.get("id"))
-            if (document := self._references.get(identifier)) is None:
-                raise unknown_item(str(place / "id"), identifier)
-            self.add_stored(document)
+            if (document := self._stored.references.get(identifier)) is None:
+                message = (
+                    f"Item with id {identifier[:100]!r} not found. Items of responses with store "
+                    "set to false are not stored: send the item itself."
+                )
+                raise rejected(str(place / "id"), message, "item_not_found")
+            self._add_stored(document)
         elif item.type not in _SKIPPED:
-            raise unsupported_item(str(place / "type"), item.type)
+            param = str(place / "type")
+            message = (
+                f"{param} {item.type!r} is not supported. Send messages, calls of functions and "
+                "custom tools, and their outputs."
+            )
+            raise rejected(param, message, "unsupported_item")
 
     def _added(self, role: "pb.Role.ValueType", place: str) -> pb.Message:
         self._turn, self._extra = None, ""
@@ -127,8 +147,8 @@ class Conversation:
             call.extra_json = place.members(["extra_content"])
 
     def _add_output(self, item: schema.CallOutputItem, place: Place) -> None:
-        if item.call_id not in self._calls and self.orphan is None:
-            self.orphan = str(place / "call_id"), item.call_id
+        if item.call_id not in self._calls and self._orphan is None:
+            self._orphan = str(place / "call_id"), item.call_id
         at = place / "output"
         message = self._added(pb.ROLE_TOOL, str(at))
         message.tool_call_id = item.call_id
@@ -140,7 +160,8 @@ class Conversation:
             return
         at = str(place / "encrypted_content")
         if not (text := self._unseal(item.encrypted_content or "")):
-            raise unreadable(at)
+            message = f"{at} cannot be read. Send it as the same user, to the same assistant."
+            raise rejected(at, message, "invalid_encrypted_content")
         self.add_text(pb.ROLE_DEVELOPER, f"{SUMMARY}{text}", at)
 
     def _add_reasoning(self, item: schema.SealedItem) -> None:
@@ -164,20 +185,14 @@ def _part(part: schema.Part, place: Place) -> pb.ContentPart:
         case schema.RefusalPart():
             return pb.ContentPart(text=part.refusal)
         case schema.ImagePart() if part.image_url is not None:
-            image = image_media(part.image_url, part.detail, place / "image_url")
-            return pb.ContentPart(image=image)
+            return image_part(part.image_url, part.detail, place / "image_url")
         case schema.ImagePart() if part.file_id is not None:  # `inline_files` replaces it
             return pb.ContentPart(image=pb.Media(uri=part.file_id))
         case schema.ImagePart():
             raise place.invalid("must have image_url or file_id")
-        case schema.FilePart() if part.file_data is not None:
-            at = place / "file_data"
-            return pb.ContentPart(file=file_media(part.file_data, part.filename or "", at))
-        case schema.FilePart() if part.file_id is not None:
-            return pb.ContentPart(file=pb.Media(uri=part.file_id))
         case schema.FilePart():
-            raise place.invalid("must have file_data or file_id; Heddle fetches no file_url")
+            return file_part(part, place, "; Heddle fetches no file_url")
         case _:
             param = str(place / "type")
             message = f"{param} {part.type!r} is not supported. Send text, images and files."
-            raise refused(param, message, "unsupported_content")
+            raise rejected(param, message, "unsupported_content")

@@ -8,16 +8,16 @@ from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
 from pydantic import Field
 
 from heddle_gateway.http.models import DocumentedAs, Model, Text, identifier
-from heddle_gateway.openai.conversation_items import (
+from heddle_gateway.openai.conversations.item_pages import (
     ItemPage,
     ItemQuery,
     item_page,
     page_request,
     view,
 )
-from heddle_gateway.openai.responses.items import Conversation as Reader
-from heddle_gateway.openai.responses.schema import TaggedItem
-from heddle_gateway.openai.responses.turns import new_items
+from heddle_gateway.openai.conversations.items import Conversation as Reader
+from heddle_gateway.openai.conversations.schema import TaggedItem
+from heddle_gateway.openai.conversations.turns import new_items
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.routing.transcoded import operation
 from heddle_gateway.services import call
@@ -92,7 +92,7 @@ def _new(api: Call, items: list[Any]) -> list[pb.Item]:
         return []
     place = api.json / "items"
     members = [msgspec.json.decode(place.part(index)) for index in range(len(items))]
-    reader = Reader(RunCompletionRequest().messages, lambda _: "", {})
+    reader = Reader(RunCompletionRequest().messages, lambda _: "")
     for index, item in enumerate(items):
         reader.add(item, members[index], place / index)
     return new_items(members)

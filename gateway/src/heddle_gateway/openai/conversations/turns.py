@@ -9,9 +9,9 @@ from heddle.conversation.v1 import conversation_pb2 as pb
 from heddle_runtime.errors import HeddleError, NotFoundError, NotSetUpError
 from heddle_runtime.identity.call_metadata import caller
 
+from heddle_gateway.http.error_responses import rejected
+from heddle_gateway.openai.conversations.schema import ConversationBody
 from heddle_gateway.openai.identifiers import new_id
-from heddle_gateway.openai.responses.refusals import refused
-from heddle_gateway.openai.responses.schema import ConversationBody
 from heddle_gateway.services import call
 from heddle_gateway.state import State
 
@@ -64,7 +64,7 @@ async def read_turn(state: State, body: ConversationBody, members: Mapping[str, 
     if previous := body.previous_response_id or "":
         if conversation:
             message = "previous_response_id and conversation cannot be used together."
-            raise refused("conversation", message, "invalid_request")
+            raise rejected("conversation", message, "invalid_request")
         request.response = previous
     elif conversation:
         request.conversation = conversation
@@ -103,10 +103,10 @@ def _references(items: object) -> Iterable[str]:
 def _not_found(previous: str, conversation: str, after: str) -> Exception:
     if previous:
         message = f"Previous response with id {previous[:100]!r} not stored."
-        return refused("previous_response_id", message, "previous_response_not_found")
+        return rejected("previous_response_id", message, "previous_response_not_found")
     where = f"{conversation[:100]!r} with an item {after[:100]!r}" if after else conversation[:100]
     message = f"Conversation with id {where!r} not stored."
-    return refused("conversation", message, "conversation_not_found", 404)
+    return rejected("conversation", message, "conversation_not_found", 404)
 
 
 def new_items(items: Iterable[Mapping[str, Any]]) -> list[pb.Item]:
