@@ -43,13 +43,13 @@ class Knowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
     async def CreateCollection(
         self, request: knowledge_pb2.CreateCollectionRequest, context: object
     ) -> knowledge_pb2.CreateCollectionResponse:
-        wanted = request.collection
-        if wanted.name in self.collections:
-            raise AlreadyExistsError(f"There is a collection {wanted.name!r} already.")
-        self.collections[wanted.name] = {}
-        self.titles[wanted.name] = wanted.title
-        self.made[wanted.name] = wanted
-        return knowledge_pb2.CreateCollectionResponse(collection=wanted)
+        requested = request.collection
+        if requested.name in self.collections:
+            raise AlreadyExistsError(f"There is a collection {requested.name!r} already.")
+        self.collections[requested.name] = {}
+        self.titles[requested.name] = requested.title
+        self.made[requested.name] = requested
+        return knowledge_pb2.CreateCollectionResponse(collection=requested)
 
     async def GetCollection(
         self, request: knowledge_pb2.GetCollectionRequest, context: object

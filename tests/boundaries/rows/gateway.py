@@ -163,7 +163,7 @@ ROWS: dict[str, Check] = {
     "heddle_gateway.auth.fair_turns._MAX_WAITING": _waiting,
     "heddle_gateway.http.limited_protocol.MAX_HEAD_BYTES": _head,
     "heddle_gateway.http.multipart.MAX_FIELDS": _form,
-    f"{_OPENAI}.responses.background.MAX_RUNS": check_runs,
+    f"{_OPENAI}.conversations.background.MAX_RUNS": check_runs,
     f"{_OPENAI}.chat.content_parts.MAX_MEDIA_BYTES": lambda n: (
         content_parts._decoded(b64encode(bytes(n)).decode(), Place(b"")) and None
     ),
