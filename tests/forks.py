@@ -159,16 +159,6 @@ def _by_file(items: Sequence[pytest.Item]) -> list[deque[int]]:
     return sorted(tests, key=lambda numbers: items[numbers[0]].nodeid.startswith(_LAST))
 
 
-class _Silent(pytest.TerminalReporter):
-    """Tells nothing of the tests: the parent does."""
-
-    def pytest_runtest_logstart(self) -> None: ...  # type: ignore[override]
-
-    def pytest_runtest_logreport(self) -> None: ...  # type: ignore[override]
-
-    def pytest_runtest_logfinish(self) -> None: ...  # type: ignore[override]
-
-
 class _Reports:
     """The reports of the test that runs."""
 
@@ -177,8 +167,6 @@ class _Reports:
         self.reports: list[dict[str, Any]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.passed and report.when != "call":
-            return  # it tells nothing
         to_data = self._config.hook.pytest_report_to_serializable
         self.reports.append(to_data(config=self._config, report=report))
 
@@ -192,7 +180,7 @@ def _run(session: pytest.Session, connection: Connection, folder: Path) -> NoRet
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(folder)
         plugins = session.config.pluginmanager
         plugins.unregister(name="terminalreporter")
-        silent = _Silent(session.config, io.StringIO())
+        silent = pytest.TerminalReporter(session.config, io.StringIO())
         silent.pytest_sessionstart(session)
         plugins.register(silent, "terminalreporter")
         capture: Any = plugins.getplugin("capturemanager")
