@@ -279,11 +279,13 @@ async def test_a_second_call_of_a_legacy_function_is_reported(heddle: Heddle) ->
         assert "has room for the first only" in answer.failures[0]
 
 
-async def test_a_mixture_of_both_forms_of_functions_is_refused(heddle: Heddle) -> None:
+async def test_of_both_forms_of_functions_the_newer_one_counts(heddle: Heddle) -> None:
     tools = [{"type": "function", "function": LOOK_UP}]
     for answer in await heddle.answers("lamb_assistant.3", functions=[LOOK_UP], tools=tools):
-        assert (answer.status, answer.error["param"]) == (400, "tools")
-        assert "use tools and tool_choice only" in answer.error["message"]
+        assert answer.status == 200, answer
+        assert answer.finish == "tool_calls"
+        assert [each["function"]["name"] for each in answer.message["tool_calls"]] == ["look_up"]
+        assert "function_call" not in answer.message
 
 
 def with_file(identifier: str) -> list[dict[str, Any]]:
