@@ -131,16 +131,15 @@ class Owners:
             )
         number = await organization_id(connection, home(identity))
         email = identity.subject
-        key = secrets.token_bytes(_KEY).hex()
-        values = {
-            "organization_id": number,
-            "owner_email": email,
-            "sealed": self._keys.seal(key, _place(number, email)),
-        }
         query = _OWNERS.where(_is(number, email)).with_for_update(of=conversation_owners)
         row = (await connection.execute(query)).one_or_none()
         if row is None:
-            inserted = insertion(connection, conversation_owners).values(**values)
+            key = secrets.token_bytes(_KEY).hex()
+            inserted = insertion(connection, conversation_owners).values(
+                organization_id=number,
+                owner_email=email,
+                sealed=self._keys.seal(key, _place(number, email)),
+            )
             await connection.execute(inserted.on_conflict_do_nothing())
             row = (await connection.execute(query)).one()
         owner = self._owner(row)
