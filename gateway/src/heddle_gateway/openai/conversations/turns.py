@@ -104,8 +104,8 @@ def _not_found(previous: str, conversation: str, after: str) -> Exception:
     if previous:
         message = f"Previous response with id {previous[:100]!r} not stored."
         return rejected("previous_response_id", message, "previous_response_not_found")
-    where = f"{conversation[:100]!r} with an item {after[:100]!r}" if after else conversation[:100]
-    message = f"Conversation with id {where!r} not stored."
+    item = f" with an item {after[:100]!r}" if after else ""
+    message = f"Conversation with id {conversation[:100]!r}{item} not stored."
     return rejected("conversation", message, "conversation_not_found", 404)
 
 
