@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from heddle_knowledge.collection.types import CollectionSize
+from heddle_knowledge.engines.conditions import Tag
 from heddle_knowledge.errors import (
     CollectionExistsError,
     CollectionNotFoundError,
@@ -75,8 +76,10 @@ async def test_a_foreign_collection_is_a_record_only(
     assert [c.name for c in (await folder_store.collections.all()).values()] == ["docs"]
 
 
-async def test_metadata_and_addresses_are_checked(store: KnowledgeStore) -> None:
-    with pytest.raises(InvalidInputError, match="metadata"):
-        await put(store, "a", "text", metadata={"k": "v" * 600_000})
-    with pytest.raises(InvalidInputError, match="Unicode"):
-        await put(store, "a", "text", uri="\ud800")
+async def test_documents_are_found_by_long_metadata(store: KnowledgeStore) -> None:
+    long = "".join(map(chr, range(0x4E00, 0x4E00 + 1_024)))  # which does not compress
+    await put(store, "a", "text", metadata={"k" * 64: long})
+    await put(store, "b", "text", metadata={"k" * 64: long[:-1]})
+    where = Tag("k" * 64, (long,))
+    [found] = await store.passages.search("docs", "text", top_k=5, where=where)
+    assert found.document == "a"
