@@ -41,6 +41,7 @@ async def refusal(client: Client, config: Mapping[str, object], **arguments: str
     return str(error)
 
 
+@pytest.mark.exhaustive
 async def test_relationship_tells_ways_and_cites_what_each_step_rests_on(
     store: KnowledgeStore,
 ) -> None:
