@@ -1206,6 +1206,7 @@ class ResolveSettingsResponse(_message.Message):
     TRACES_WITHOUT_CONTENT_FIELD_NUMBER: _builtins.int
     ON_CHANGE_FIELD_NUMBER: _builtins.int
     SEARCH_SERVERS_FIELD_NUMBER: _builtins.int
+    EMBEDDING_MODEL_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
@@ -1230,6 +1231,8 @@ class ResolveSettingsResponse(_message.Message):
     """
     on_change: _assistant_pb2.ChangePolicy.ValueType
     """The most lenient policy for tools that change something: `on_change` of the settings."""
+    embedding_model: _builtins.str
+    """The embedding model of new collections that name none: `embedding_model` of the settings."""
     @_builtins.property
     def providers(self) -> _containers.MessageMap[_builtins.str, Global___Provider]:
         """By the name of a provider, how to reach it."""
@@ -1272,10 +1275,11 @@ class ResolveSettingsResponse(_message.Message):
         traces_without_content: _builtins.bool = ...,
         on_change: _assistant_pb2.ChangePolicy.ValueType = ...,
         search_servers: _abc.Mapping[_builtins.str, Global___SearchServer] | None = ...,
+        embedding_model: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "search_servers", b"search_servers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "embedding_model", b"embedding_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "search_servers", b"search_servers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015
