@@ -114,6 +114,9 @@ async def test_a_conversation_collects_turns_for_later_searches(shelf: Library) 
     again = {"id": conversation["id"], "after": items[0]["id"]}
     await ask(ana, input="And Charles?", conversation=again)
     assert seen(shelf) == ["Speak Latin.", "And Charles?"]
+    await ask(ana, input="Anew.", conversation={"id": conversation["id"], "after": ""})
+    assert seen(shelf) == ["Anew."]
+    assert items[2]["heddle"]["response"].startswith("resp_")
 
     answered = f"{path}/items/{items[2]['id']}"
     rated = await ana.put(f"{answered}/feedback", json={"rating": 1, "text": "Good."})

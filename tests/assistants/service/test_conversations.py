@@ -93,7 +93,7 @@ async def test_turns_follow_one_another_and_branch(service: Service) -> None:
 
     conversation = await create(ada)
     there = {"response": {"conversation": conversation}}
-    for name, after in (("3", ""), ("4", ""), ("5", "msg_3a")):
+    for name, after in (("3", None), ("4", None), ("5", "msg_3a")):
         await ada.ask(put, answer(name, "Why?", "So.", after=after, **there))
     branch = ["msg_3q", "msg_3a", "msg_5q", "msg_5a"]
     assert await context(ada, conversation=conversation) == branch
@@ -105,6 +105,10 @@ async def test_turns_follow_one_another_and_branch(service: Service) -> None:
     page = pb.ListItemsRequest(conversation=conversation, page_size=2, after="msg_4q")
     listed = await ada.ask(ada.conversations.ListItems, page)
     assert ([each.id for each in listed.items], listed.has_more) == (["msg_4a", "msg_5q"], True)
+    assert [each.response for each in listed.items] == ["resp_4", "resp_5"]
+    await ada.ask(put, answer("6", "What?", "This.", after="", **there))
+    assert await context(ada, conversation=conversation) == ["msg_6q", "msg_6a"]
+    assert await context(ada, conversation=conversation, after="") == []
     input_request = pb.ListItemsRequest(response="resp_2")
     listed = await ada.ask(ada.conversations.ListItems, input_request)
     assert [json.loads(each.document_json)["content"] for each in listed.items] == ["When?"]

@@ -114,12 +114,15 @@ class Item(_message.Message):
     PARENT_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     FEEDBACK_FIELD_NUMBER: _builtins.int
+    RESPONSE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier, unique in the installation. At most 100 letters, digits, `_` and `-`."""
     document_json: _builtins.str
     """The item as the text of one JSON object, as clients read it."""
     parent: _builtins.str
     """The item before it; empty for the first one."""
+    response: _builtins.str
+    """The response that it belongs to; empty if a client added it."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was stored."""
@@ -136,10 +139,11 @@ class Item(_message.Message):
         parent: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         feedback: Global___Feedback | None = ...,
+        response: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_feedback", b"_feedback", "create_time", b"create_time", "feedback", b"feedback"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_feedback", b"_feedback", "create_time", b"create_time", "document_json", b"document_json", "feedback", b"feedback", "id", b"id", "parent", b"parent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_feedback", b"_feedback", "create_time", b"create_time", "document_json", b"document_json", "feedback", b"feedback", "id", b"id", "parent", b"parent", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__feedback: _TypeAlias = _typing.Literal["feedback"]  # noqa: Y015
     _WhichOneofArgType__feedback: _TypeAlias = _typing.Literal["_feedback", b"_feedback"]  # noqa: Y015
@@ -754,7 +758,9 @@ class GetContextRequest(_message.Message):
     response: _builtins.str
     """A response: the last item of its output."""
     after: _builtins.str
-    """An item of the conversation that the turn follows instead of the last one."""
+    """An item of the conversation that the turn follows instead of the last one; empty for none, as
+    the first turn.
+    """
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Single items of the caller, in any conversation or response."""
@@ -764,15 +770,20 @@ class GetContextRequest(_message.Message):
         *,
         conversation: _builtins.str = ...,
         response: _builtins.str = ...,
-        after: _builtins.str = ...,
+        after: _builtins.str | None = ...,
         ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "follows", b"follows", "response", b"response"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "conversation", b"conversation", "follows", b"follows", "response", b"response"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "conversation", b"conversation", "follows", b"follows", "ids", b"ids", "response", b"response"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "conversation", b"conversation", "follows", b"follows", "ids", b"ids", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
+    _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015
     _WhichOneofReturnType_follows: _TypeAlias = _typing.Literal["conversation", "response"]  # noqa: Y015
     _WhichOneofArgType_follows: _TypeAlias = _typing.Literal["follows", b"follows"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after) -> _WhichOneofReturnType__after | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_follows) -> _WhichOneofReturnType_follows | None: ...
 
 Global___GetContextRequest: _TypeAlias = GetContextRequest  # noqa: Y015
@@ -822,7 +833,8 @@ class PutResponseRequest(_message.Message):
     ASSISTANT_FIELD_NUMBER: _builtins.int
     after: _builtins.str
     """The item that its input follows: of a response without a conversation, the last one of the
-    response before it; of a conversation, one that the turn follows instead of the last one.
+    response before it; of a conversation, one that the turn follows instead of the last one, empty
+    for none.
     """
     assistant: _builtins.str
     """The assistant, as `lamb_assistant.1`."""
@@ -844,14 +856,16 @@ class PutResponseRequest(_message.Message):
         response: Global___Response | None = ...,
         input: _abc.Iterable[Global___Item] | None = ...,
         output: _abc.Iterable[Global___Item] | None = ...,
-        after: _builtins.str = ...,
+        after: _builtins.str | None = ...,
         assistant: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "response", b"response"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "assistant", b"assistant", "input", b"input", "output", b"output", "response", b"response"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "assistant", b"assistant", "input", b"input", "output", b"output", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
+    _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after) -> _WhichOneofReturnType__after | None: ...
 
 Global___PutResponseRequest: _TypeAlias = PutResponseRequest  # noqa: Y015
 

@@ -134,9 +134,10 @@ async def _last(
         case "conversation":
             row = await find(connection, owner, request.conversation)
             assert owner is not None  # noqa: S101 - something of the caller was found
-            if request.after:
+            if request.HasField("after"):
                 await _check_item(connection, owner, request.after, row.id)
-            return request.after or str(row.last_item)
+                return request.after
+            return str(row.last_item)
         case "response":
             row = await row_of(connection, owner, responses, "response", request.response)
             return str(row.last_item)
@@ -150,7 +151,7 @@ async def _parent(
     request: pb.PutResponseRequest,
     conversation: AnyRow | None,
 ) -> str:
-    if request.after:
+    if request.HasField("after"):
         identifier = conversation.id if conversation is not None else None
         await _check_item(connection, owner, request.after, identifier)
         return request.after
@@ -160,6 +161,8 @@ async def _parent(
 async def _check_item(
     connection: AsyncConnection, owner: Owner, identifier: str, conversation: str | None
 ) -> None:
+    if not identifier:  # nothing precedes the turn
+        return
     items = conversation_items.c
     query = select(items.id).where(owner.of(conversation_items), items.id == identifier)
     if conversation is not None:

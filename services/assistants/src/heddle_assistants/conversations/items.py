@@ -35,7 +35,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 _MAX_BODY = 16 * 1024 * 1024
 _OLDEST = 20
 _I = conversation_items.c
-COLUMNS = (_I.id, _I.parent, _I.created_at, _I.body, _I.feedback)
+COLUMNS = (_I.id, _I.parent, _I.created_at, _I.body, _I.feedback, _I.response_id)
 
 
 class Line(NamedTuple):
@@ -237,6 +237,7 @@ def message(owner: Owner, row: AnyRow) -> pb.Item:
         document_json=owner.sealing.open(row.body, row.id).decode(),
         parent=row.parent,
         create_time=Timestamp(seconds=row.created_at),
+        response=row.response_id,
     )
     if row.feedback is not None:
         feedback = json.loads(owner.sealing.open(row.feedback, row.id))
