@@ -28,6 +28,11 @@ class Session {
     return this.me?.rights.includes(right) ?? false;
   }
 
+  /** Whether the user only uses assistants of others. */
+  get learns(): boolean {
+    return this.me !== null && !this.me.rights.some((right) => right !== "use_assistants");
+  }
+
   /** Return whether the gateway has the routes of a package. */
   offers(extension: string): boolean {
     return this.me?.features.extensions.includes(extension) ?? false;

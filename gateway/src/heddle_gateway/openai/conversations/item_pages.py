@@ -23,7 +23,7 @@ class ItemQuery(Model):
 
 
 class ItemPage(Model):
-    """A page of items. `heddle` of an item has its feedback, its response and the item before it."""
+    """A page of items; `heddle` of each has its feedback, its response and the item before it."""
 
     object: Literal["list"] = "list"
     data: list[dict[str, Any]]

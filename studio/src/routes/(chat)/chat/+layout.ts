@@ -1,0 +1,3 @@
+import { signedIn } from "#lib/signed-in.ts";
+
+export const load = signedIn;
