@@ -53,18 +53,23 @@ export class Chat {
   loading = $state(false);
   error: unknown = $state.raw(null);
   stopping = $state(false);
+  /** The identifier of the assistant that answers. */
+  assistant = $state("");
   readonly turns: Turn[] = $derived(turnsTo(this.items, this.last));
   readonly running: boolean = $derived(this.live !== null && this.live.state !== "refused");
   #abort = new AbortController();
+  #learning = new Set<string>();
 
   /** Args:
    *   assistant: The identifier of the assistant that answers.
    *   created: Called when the conversation has got an identifier.
    */
   constructor(
-    public assistant = "",
+    assistant = "",
     readonly created: (id: string) => void = () => {},
-  ) {}
+  ) {
+    this.assistant = assistant;
+  }
 
   /** Show a stored conversation, and go on with an answer that is being made. */
   async load(id: string): Promise<void> {
@@ -108,7 +113,7 @@ export class Chat {
   async change(turn: Turn, text = textOf(turn.question)): Promise<void> {
     const pictures = picturesOf(turn.question);
     const parent = turn.question?.heddle?.parent ?? "";
-    if (parent || turn.question?.id) this.last = parent;
+    this.last = parent;
     await this.ask(text, pictures, parent);
   }
 
@@ -156,8 +161,13 @@ export class Chat {
 
   /** Learn what the response of a turn says beside its items. */
   async learn(response: string): Promise<void> {
-    if (!response || this.outcomes[response]) return;
-    this.outcomes[response] = outcomeOf(await fetchResponse(response));
+    if (!response || this.outcomes[response] || this.#learning.has(response)) return;
+    this.#learning.add(response);
+    try {
+      this.outcomes[response] = outcomeOf(await fetchResponse(response));
+    } finally {
+      this.#learning.delete(response);
+    }
   }
 
   async #run(question: Item, before: Item[], input: object[], after: string): Promise<void> {
@@ -182,7 +192,7 @@ export class Chat {
         : { model, input: [...this.#path(), ...input], store: false };
       await this.#read(shown, await startResponse(body, this.#abort.signal));
     } catch (error) {
-      await this.#failed(shown, error, input, after);
+      await this.#failed(shown, error, after);
     }
   }
 
@@ -220,7 +230,7 @@ export class Chat {
   }
 
   /** The connection was lost, or the server refuses. */
-  async #failed(live: Live, error: unknown, input: object[], after: string): Promise<void> {
+  async #failed(live: Live, error: unknown, after: string): Promise<void> {
     if (this.#abort.signal.aborted) {
       if (!this.stored && this.stopping) this.#keep(live);
       return;
@@ -229,7 +239,6 @@ export class Chat {
     if (lost && live.reply.id && this.stored) return await this.#follow(live);
     if (lost && this.stored && (await this.#arrived(live, after))) return;
     Object.assign(live, { state: "refused", error });
-    void input;
     if (this.conversation && this.items.length === 0 && !lost) {
       // Nothing was said in it.
       void deleteConversation(this.conversation.id).catch(() => {});

@@ -10,11 +10,16 @@ export class Scrolling {
   /** Follow the content of a box that scrolls. */
   readonly follow = (box: HTMLElement): (() => void) => {
     this.#box = box;
+    let [top, height] = [box.scrollTop, box.scrollHeight];
     const observer = new ResizeObserver(() => {
       if (this.atEnd) this.toEnd();
     });
     const onscroll = (): void => {
-      this.atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PIXELS;
+      // Only a move of the user leaves the end, not what grows or shrinks.
+      const moved = box.scrollTop < top && box.scrollHeight === height;
+      const near = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PIXELS;
+      if (near || moved) this.atEnd = near;
+      [top, height] = [box.scrollTop, box.scrollHeight];
     };
     for (const child of [box, ...box.children]) observer.observe(child);
     box.addEventListener("scroll", onscroll, { passive: true });

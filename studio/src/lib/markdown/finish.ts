@@ -39,7 +39,9 @@ function typeset(formulas: readonly HTMLElement[]): void | Promise<void> {
 
 function finishCode(code: HTMLElement): void {
   const language = code.dataset["language"] ?? "";
-  code.parentElement!.before(header(code, language));
+  const block = code.parentElement!;
+  if (block.previousElementSibling?.hasAttribute("data-code")) return; // it is complete already
+  block.before(header(code, language));
   if (!language) return;
   if (loaded.colours) loaded.colours.colour(code, language);
   else
