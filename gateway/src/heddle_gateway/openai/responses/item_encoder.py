@@ -144,8 +144,8 @@ class ItemEncoder(EventEncoder):
         if (message := self._message) is None:
             return b""
         self._message = None
-        done: dict[str, Any] = {"text": "".join(message.texts), "logprobs": message.logprobs}
-        part = {"type": "output_text", **done, "annotations": list(cited)}
+        part = text_part(message, cited)
+        done = {"text": part["text"], "logprobs": part["logprobs"]}
         message.members |= {"status": status, "content": [part]}
         event = partial(self._item_event, item=message, content_index=0)
         frames = [
@@ -185,6 +185,12 @@ class ItemEncoder(EventEncoder):
 
     def _end_texts(self) -> bytes:
         return self._end_message() + self._end_thought()
+
+
+def text_part(message: Item, cited: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """Return the text of a message that was written, as its content."""
+    written = {"text": "".join(message.texts), "logprobs": message.logprobs}
+    return {"type": "output_text", **written, "annotations": list(cited)}
 
 
 def _logprobs(text: str) -> list[dict[str, Any]]:
