@@ -350,6 +350,7 @@ def test_results_of_searches_are_included_on_request() -> None:
     results = output[0]["results"]
     assert [each["filename"] for each in results] == ["A", "B", "C"]
     assert [each["attributes"] for each in results] == [{}, {}, {"page": 2}]
+    assert [each["file_id"] for each in results] == ["A", "B", "doc_1"]
     assert [each["vector_store_id"] for each in results] == [None, None, "vs_1"]
     assert (
         answered(parsed(), finished(elapsed=Duration()), SOURCES, DONE)["output"][0]["results"]

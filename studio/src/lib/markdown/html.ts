@@ -44,6 +44,7 @@ purifier.addHook("afterSanitizeAttributes", (node) => {
     node.target = "_blank";
     node.rel = "noopener noreferrer nofollow";
   }
+  if (node instanceof HTMLImageElement && !node.hasAttribute("alt")) node.alt = "";
   if (node instanceof HTMLImageElement && !isOwn(node.getAttribute("src") ?? "")) {
     // A picture of another host would tell it who reads this. The address stays readable.
     node.replaceWith(`${node.alt} ${node.getAttribute("src") ?? ""}`.trim());

@@ -14,7 +14,7 @@ from heddle_gateway.openai.chat.citations import citations, file_id, web_citatio
 FILE_SEARCH, WEB_SEARCH, OTHER_TOOL = "file_search_call", "web_search_call", "mcp_call"
 SERVER_LABEL = "heddle"
 _PAGE = re.compile(r"\d{1,9}", re.ASCII)
-_STORE = re.compile(r"/v1/vector_stores/([\w-]+)/files/", re.ASCII)
+_PICTURE = re.compile(r"/v1/vector_stores/([\w-]+)/files/([\w-]+)/", re.ASCII)
 _FILE_SEARCHES = frozenset(
     {
         *("simple_rag", "context_aware_rag", "hierarchical_rag", "retrieve_documents"),
@@ -66,7 +66,6 @@ def add_results(item: dict[str, Any], sources: Sequence[Source]) -> None:
     if item["type"] == FILE_SEARCH:
         item["results"] = [
             {
-                "file_id": file_id(each),
                 "filename": each.title,
                 "text": each.excerpt,
                 "score": each.score if each.HasField("score") else None,
@@ -79,12 +78,13 @@ def add_results(item: dict[str, Any], sources: Sequence[Source]) -> None:
 
 
 def _place(source: Source) -> dict[str, Any]:
-    """Return the page of a source, counted from 1, and its vector store, if they are known."""
+    """Return the file of a source; its page, counted from 1, and its vector store if known."""
     page = source.attributes.get("page", "")
-    store = _STORE.match(source.attributes.get("picture_uri", ""))
+    picture = _PICTURE.match(source.attributes.get("picture_uri", ""))
     return {
+        "file_id": picture[2] if picture else file_id(source),
         "attributes": {"page": int(page)} if _PAGE.fullmatch(page) else {},
-        "vector_store_id": store[1] if store else None,
+        "vector_store_id": picture[1] if picture else None,
     }
 
 
