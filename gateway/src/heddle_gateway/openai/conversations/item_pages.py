@@ -23,7 +23,10 @@ class ItemQuery(Model):
 
 
 class ItemPage(Model):
-    """A page of items; `heddle` of each has its feedback, its response and the item before it."""
+    """A page of items.
+
+    `heddle` of an item has its response, its feedback and the item that it follows.
+    """
 
     object: Literal["list"] = "list"
     data: list[dict[str, Any]]

@@ -110,7 +110,7 @@ class ConversationReference(Model):
     after: str | None = Field(
         default=None,
         description="An extension of OpenAI's form: the item that the turn follows instead of the "
-        "last one, which begins a branch. Empty for none, as the first turn.",
+        "last one, which begins a branch. If empty, the turn follows none.",
     )
 
 

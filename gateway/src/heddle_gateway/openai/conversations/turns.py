@@ -11,6 +11,7 @@ from heddle_runtime.identity.call_metadata import caller
 
 from heddle_gateway.http.error_responses import rejected
 from heddle_gateway.openai.conversations.schema import ConversationBody
+from heddle_gateway.openai.conversations.titles import add_title
 from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.services import call
 from heddle_gateway.state import State
@@ -38,7 +39,7 @@ class Turn(msgspec.Struct, frozen=True):
     """The response that it follows."""
     conversation: str = ""
     after: str | None = None
-    """The item that its input follows, None for the end of the conversation."""
+    """The item that its input follows, empty for none, None for the end of the conversation."""
     items: Sequence[bytes] = ()
     """The JSON texts of the items before it."""
     references: Mapping[str, bytes] = {}
@@ -163,12 +164,14 @@ def put_request(
 
 
 async def store(state: State, request: pb.PutResponseRequest) -> bool:
-    """Store a response; return whether it is stored."""
+    """Store a response; return whether it is stored. Its conversation gets a title afterwards."""
     try:
-        await call(state.services.conversations.PutResponse, request)
+        stored = await call(state.services.conversations.PutResponse, request)
     except NotSetUpError:  # the organisation stores nothing
         return False
     except HeddleError as error:
         log.warning("response not stored", response=request.response.id, cause=error.message)
         return False
+    if stored.untitled and stored.status == "completed":
+        state.titling.start(add_title(state, request))
     return True

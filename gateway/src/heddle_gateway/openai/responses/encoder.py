@@ -11,12 +11,7 @@ from heddle_runtime.contract.json_text import members
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import run_events
 from heddle_gateway.openai.chat.event_encoder import Answer, one_line
-from heddle_gateway.openai.responses.item_encoder import (
-    Item,
-    ItemEncoder,
-    ResponseForm,
-    text_part,
-)
+from heddle_gateway.openai.responses.item_encoder import Item, ItemEncoder, ResponseForm
 from heddle_gateway.openai.responses.tool_items import (
     FILE_SEARCH,
     OTHER_TOOL,
@@ -61,8 +56,7 @@ class ResponseEncoder(ItemEncoder):
 
     def failure(self, error: ErrorResponse) -> bytes:
         """Return the frames that end a stream which failed."""
-        if self._message is not None:  # what came before the failure stays
-            self._message.members["content"] = [text_part(self._message)]
+        self._keep_text()
         output = [each.members for each in self._items]
         for item in output:
             if item["status"] == "in_progress":

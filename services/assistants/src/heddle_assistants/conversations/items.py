@@ -70,7 +70,7 @@ def documents_of(items: Sequence[pb.Item], field: str) -> list[dict[str, Any]]:
         if not is_id(item.id):
             what = "must be at most 100 letters, digits, _ and -"
             violations.append(Violation(f"{field}[{index}].id", what))
-        document = _object(item.document_json)
+        document = object_of(item.document_json)
         if document is None:
             what = "must be a JSON object of at most 16 MiB"
             violations.append(Violation(f"{field}[{index}].document_json", what))
@@ -81,7 +81,8 @@ def documents_of(items: Sequence[pb.Item], field: str) -> list[dict[str, Any]]:
     return documents
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def object_of(text: str) -> dict[str, Any] | None:
+    """Return a JSON object, None if a text is none or too large."""
     try:
         value = json.loads(text) if len(text) <= _MAX_BODY else None
     except (ValueError, RecursionError):
