@@ -76,7 +76,7 @@ def test_the_user_reads_what_a_call_would_do_and_decides(
         screen.open(editor)
         if width == PHONE:
             page.get_by_role("button", name="Try it").click()
-        for choice, outcome in (("Do not run it", "You declined"), ("Run it", "You confirmed")):
+        for choice, outcome in (("No", "You declined"), ("Do it", "You confirmed")):
             page.get_by_label("Your question").fill(ORDER)
             page.get_by_role("button", name="Send").click()
             answer = page.get_by_role("article").last
@@ -88,8 +88,8 @@ def test_the_user_reads_what_a_call_would_do_and_decides(
             answer.get_by_role("button", name=choice, exact=True).click()
             expect(answer).to_contain_text(f"{outcome} delete_page.")
             expect(answer).to_contain_text("As you wish.")
-            expect(answer.get_by_role("button", name="Run it", exact=True)).to_have_count(0)
-            if choice == "Run it":
+            expect(answer.get_by_role("button", name="Do it", exact=True)).to_have_count(0)
+            if choice == "Do it":
                 expect(answer).to_contain_text("Used Delete page")
             screen.check()
             page.get_by_role("button", name="Clear").click()

@@ -25,6 +25,7 @@ import { add, hasEnded, newReply, type Outcome, outcomeOf, type Reply } from "./
 
 const MILLISECONDS = 1_000;
 const MAX_PAUSE_SECONDS = 15;
+const TITLE_MILLISECONDS = 5_000;
 const NOT_SET_UP = 501;
 
 /** A turn whose answer is being made, or could not be begun. */
@@ -309,9 +310,21 @@ export class Chat {
       if (mine) this.last = mine.id;
       this.conversation = await fetchConversation(this.conversation!.id, this.#abort.signal);
       history.refresh();
+      // The server writes a title after the first answer.
+      if (this.turns.length === 1) setTimeout(() => void this.#retitle(), TITLE_MILLISECONDS);
     } catch {
       // What was read stays on the screen; the next question reads what is stored.
       if (this.live) this.#keep(live);
+    }
+  }
+
+  async #retitle(): Promise<void> {
+    if (this.#abort.signal.aborted || !this.conversation) return;
+    try {
+      this.conversation = await fetchConversation(this.conversation.id, this.#abort.signal);
+      history.refresh();
+    } catch {
+      // The title stays what it is until the list is read again.
     }
   }
 
