@@ -42,6 +42,7 @@ class CutLine:
             asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
             self._loop.call_soon_threadsafe(self._loop.stop)
             thread.join()
+            self._loop.close()
 
     def _abort(self) -> None:
         for writer in self._open:

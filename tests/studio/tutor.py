@@ -82,3 +82,4 @@ def tutor() -> Iterator[str]:
         asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        loop.close()
