@@ -3,3 +3,4 @@
 export { Blocks } from "./blocks.ts";
 export { finish } from "./finish.ts";
 export { htmlOf } from "./html.ts";
+import "./markdown.css";

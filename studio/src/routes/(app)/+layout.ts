@@ -1,3 +1,3 @@
-import { signedIn } from "#lib/signed-in.ts";
+import { signedIn } from "#lib/session.svelte.ts";
 
 export const load = signedIn;
