@@ -113,7 +113,7 @@ def test_a_learner_decides_in_the_chat_also_after_a_reload(wiki: Studio, editor:
             answer.get_by_role("button", name=choice, exact=True).click()
             expect(answer).to_contain_text("As you wish.")
             expect(answer.get_by_role("button", name=choice, exact=True)).to_have_count(0)
-        expect(answer).to_contain_text("Used 1 tool")
+        expect(page.get_by_role("article").last).to_contain_text("Used 1 tool")
         screen.check()
 
 

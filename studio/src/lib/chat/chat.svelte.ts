@@ -2,16 +2,14 @@
  * another tab find them again.
  */
 
-import { ApiError, UNREACHABLE } from "#lib/api/errors.ts";
+import { ApiError } from "#lib/api/errors.ts";
 import type { Picture } from "#lib/answers/attachments.ts";
-import { events, StreamCut } from "#lib/answers/stream.ts";
 import { type Waiting } from "#lib/answers/answer.ts";
 import {
   cancelResponse,
   deleteConversation,
   fetchConversation,
   fetchResponse,
-  followResponse,
   itemPages,
   MODEL_PREFIX,
   newConversation,
@@ -20,25 +18,22 @@ import {
   type StoredConversation,
 } from "./api.ts";
 import { history } from "./history.svelte.ts";
-import { type Feedback, isOpen, type Item, newestAfter, textOf, type Turn, turnsTo } from "./items.ts";
-import { add, hasEnded, newReply, type Outcome, outcomeOf, type Reply } from "./reply.ts";
+import {
+  type Feedback,
+  isOpen,
+  type Item,
+  newestAfter,
+  picturesOf,
+  textOf,
+  type Turn,
+  turnsTo,
+} from "./items.ts";
+import { follow, isLost, type Live, read } from "./live.ts";
+import { hasEnded, newReply, type Outcome, outcomeOf, type Reply } from "./reply.ts";
 
 const MILLISECONDS = 1_000;
-const MAX_PAUSE_SECONDS = 15;
 const TITLE_MILLISECONDS = 5_000;
 const NOT_SET_UP = 501;
-
-/** A turn whose answer is being made, or could not be begun. */
-export interface Live {
-  question: Item;
-  /** Items of the same turn that were there before: a call that waited for the user. */
-  before: Item[];
-  reply: Reply;
-  /** Of `performance.now()`. */
-  begun: number;
-  state: "running" | "lost" | "refused";
-  error: unknown;
-}
 
 export class Chat {
   conversation: StoredConversation | null = $state.raw(null);
@@ -59,7 +54,7 @@ export class Chat {
   readonly turns: Turn[] = $derived(turnsTo(this.items, this.last));
   readonly running: boolean = $derived(this.live !== null && this.live.state !== "refused");
   #abort = new AbortController();
-  #learning = new Set<string>();
+  #learning = new Map<string, Promise<void>>();
 
   /** Args:
    *   assistant: The identifier of the assistant that answers.
@@ -162,10 +157,13 @@ export class Chat {
 
   /** Learn what the response of a turn says beside its items. */
   async learn(response: string): Promise<void> {
-    if (!response || this.outcomes[response] || this.#learning.has(response)) return;
-    this.#learning.add(response);
+    if (!response || this.outcomes[response]) return;
+    const known = this.#learning.get(response);
+    if (known) return await known;
+    const learning = fetchResponse(response).then((view) => void (this.outcomes[response] = outcomeOf(view)));
+    this.#learning.set(response, learning);
     try {
-      this.outcomes[response] = outcomeOf(await fetchResponse(response));
+      await learning;
     } finally {
       this.#learning.delete(response);
     }
@@ -191,7 +189,9 @@ export class Chat {
       const body = id
         ? { model, input, conversation: { id, after }, background: true }
         : { model, input: [...this.#path(), ...input], store: false };
-      await this.#read(shown, await startResponse(body, this.#abort.signal));
+      const response = await startResponse(body, this.#abort.signal);
+      await read(shown, response, (started) => this.#begun(started));
+      await this.#end(shown);
     } catch (error) {
       await this.#failed(shown, error, after);
     }
@@ -214,17 +214,6 @@ export class Chat {
       [...(question ? [question] : []), ...answer].map(({ heddle: _, ...item }) => item),
     );
 
-  async #read(live: Live, response: Response): Promise<void> {
-    if (response.body === null) throw new StreamCut();
-    for await (const event of events(response.body)) {
-      const known = live.reply.id;
-      add(live.reply, event, (performance.now() - live.begun) / MILLISECONDS);
-      live.state = "running";
-      if (!known && live.reply.id) this.#begun(live.reply.id);
-      if (hasEnded(live.reply)) return await this.#end(live);
-    }
-  }
-
   #begun(response: string): void {
     if (this.stopping) void cancelResponse(response).catch(() => {});
     if (this.conversation && this.items.length === 0) this.created(this.conversation.id);
@@ -236,7 +225,7 @@ export class Chat {
       if (!this.stored && this.stopping) this.#keep(live);
       return;
     }
-    const lost = error instanceof StreamCut || (error instanceof ApiError && error.status === UNREACHABLE);
+    const lost = isLost(error);
     if (lost && live.reply.id && this.stored) return await this.#follow(live);
     if (lost && this.stored && (await this.#arrived(live, after))) return;
     Object.assign(live, { state: "refused", error });
@@ -250,12 +239,13 @@ export class Chat {
   /** Return whether the server began an answer although nothing of it came. */
   async #arrived(live: Live, after: string): Promise<boolean> {
     if (!this.conversation) return false;
+    const known = new Set(this.items.map(({ id }) => id));
     try {
       await this.#sync();
     } catch {
       return false;
     }
-    const begun = this.items.findLast(({ heddle }) => (heddle?.parent ?? "") === after);
+    const begun = this.items.findLast(({ id, heddle }) => !known.has(id) && (heddle?.parent ?? "") === after);
     if (!begun?.heddle?.response || (live.before.length > 0 && begun.role)) return false;
     this.live = null;
     this.last = newestAfter(this.items, begun.id);
@@ -280,20 +270,8 @@ export class Chat {
     await this.#follow(this.live, 0);
   }
 
-  /** Read the rest of an answer, again and again until it has ended. */
   async #follow(live: Live, pause = 1): Promise<void> {
-    const { signal } = this.#abort;
-    for (let seconds = pause; !signal.aborted; seconds = Math.min(2 * seconds || 1, MAX_PAUSE_SECONDS)) {
-      if (seconds > 0) live.state = "lost";
-      await new Promise((done) => setTimeout(done, seconds * MILLISECONDS));
-      try {
-        return await this.#read(live, await followResponse(live.reply.id, live.reply.number, signal));
-      } catch (error) {
-        const lost = error instanceof StreamCut || (error instanceof ApiError && error.temporary);
-        if (signal.aborted) return;
-        if (!lost) return void Object.assign(live, { state: "refused", error });
-      }
-    }
+    if (await follow(live, this.#abort.signal, pause)) await this.#end(live);
   }
 
   /** Replace what was read by what is stored. */
@@ -354,7 +332,3 @@ export class Chat {
     this.items = [...this.items, ...added.filter(({ id }) => !ids.has(id))];
   }
 }
-
-/** Return the pictures of a question. */
-export const picturesOf = (question: Item | null): Picture[] =>
-  (question?.content ?? []).flatMap(({ image_url }) => (image_url ? [{ name: "", url: image_url }] : []));

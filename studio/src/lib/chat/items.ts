@@ -1,5 +1,6 @@
 /** The items of a conversation as turns: a question, and what answers it. */
 
+import type { Picture } from "#lib/answers/attachments.ts";
 import { type Answer, emptyAnswer, type Source } from "#lib/answers/answer.ts";
 
 /** The path of a conversation, and where it branches, follow from the item before each item. */
@@ -142,6 +143,10 @@ export const textOf = (item: Item | null): string =>
   (item?.content ?? [])
     .flatMap((part) => (part.text && part.type !== "input_file" ? [part.text] : []))
     .join("\n");
+
+/** Return the pictures of a question. */
+export const picturesOf = (question: Item | null): Picture[] =>
+  (question?.content ?? []).flatMap(({ image_url }) => (image_url ? [{ name: "", url: image_url }] : []));
 
 /** Return the items of an answer in the form that an answer is shown in. */
 export function answerOf(items: readonly Item[]): Answer {
