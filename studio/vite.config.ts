@@ -43,7 +43,7 @@ export default defineConfig({
                   name: "shared",
                   test: /@lucide/,
                   entriesAware: true,
-                  entriesAwareMergeThreshold: 6_000,
+                  entriesAwareMergeThreshold: 60_000,
                   minShareCount: 2,
                 },
               ],

@@ -29,10 +29,15 @@ from heddle_runtime.identity.callers import Identity
 from openai import AsyncOpenAI
 from pydantic import SecretStr
 
+PICTURE = "/v1/vector_stores/vs_1/files/doc_1/pages/2"
 SOURCES = RunEvent(
     sources=Sources(
         binding_id="b1",
-        sources=[Source(title="A", uri="https://e/a"), Source(title="B"), Source(title="C")],
+        sources=[
+            Source(title="A", uri="https://e/a"),
+            Source(title="B", attributes={"page": "x", "picture_uri": "https://e/p"}),
+            Source(title="C", attributes={"page": "2", "picture_uri": PICTURE}),
+        ],
     )
 )
 SEALED = SealedTexts(SecretStr("s" * 32), b"test")
@@ -342,7 +347,11 @@ def test_tools_of_the_assistant_are_items_with_their_sources_as_annotations() ->
 def test_results_of_searches_are_included_on_request() -> None:
     request = parsed(include=["file_search_call.results"])
     output = answered(request, finished(elapsed=Duration()), SOURCES, text("Hi"), DONE)["output"]
-    assert [each["filename"] for each in output[0]["results"]] == ["A", "B", "C"]
+    results = output[0]["results"]
+    assert [each["filename"] for each in results] == ["A", "B", "C"]
+    assert [each["attributes"] for each in results] == [{}, {}, {"page": 2}]
+    assert [each["file_id"] for each in results] == ["A", "B", "doc_1"]
+    assert [each["vector_store_id"] for each in results] == [None, None, "vs_1"]
     assert (
         answered(parsed(), finished(elapsed=Duration()), SOURCES, DONE)["output"][0]["results"]
         is None

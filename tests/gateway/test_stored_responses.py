@@ -129,6 +129,11 @@ async def test_a_conversation_collects_turns_for_later_searches(shelf: Library) 
     assert deleted.json()["title"] == "Who was Ada?"
     changed = await ana.post(path, json={"title": "Countess", "pinned": True})
     assert (changed.json()["title"], changed.json()["metadata"]) == ("Countess", {"a": "b"})
+    assert (await ana.post(path, json={"metadata": {}})).json()["metadata"] == {}
+    assert (await ana.post(path, json={"metadata": {"a": 1}})).status_code == 400
+    beginning = {"id": conversation["id"], "after": ""}
+    await ask(ana, input="Who was Grace?", conversation=beginning)
+    assert seen(shelf) == ["Who was Grace?"]
 
     for client, words, count in ((ana, "ada latin", 1), (ana, "babbage", 0), (ben, "ada", 0)):
         page = await client.get("/v1/conversations", params={"text": words})
@@ -208,18 +213,80 @@ async def test_a_run_in_the_background_continues_without_its_client(shelf: Libra
                 break
     identifier = json.loads(line[6:])["response"]["id"]
     await until_status(ana, identifier, "completed")  # the client is gone
-
-    shelf.neighbours.orchestrator.script = [[text("Hel")], 30.0, [DONE]]
-    started = await ask(ana, background=True)
-    cancelled = await ana.post(f"/v1/responses/{started['id']}/cancel")
-    assert cancelled.json()["status"] == "cancelled"
-    assert (await ana.get(f"/v1/responses/{started['id']}")).json()["status"] == "cancelled"
     shelf.neighbours.orchestrator.script = [UnavailableError("The model went away.")]
     started = await ask(ana, background=True)
     failed = await until_status(ana, started["id"], "failed")
     assert "went away" in failed["error"]["message"]
     plain = await ana.post("/v1/responses", json={**QUESTION, "background": True, "store": False})
     assert plain.status_code == 400
+
+
+async def texts_of(client: httpx.AsyncClient, conversation: str) -> list[tuple[str, str, str]]:
+    """Return the text, the status and the response of the items of a conversation."""
+    page = await client.get(
+        f"/v1/conversations/{conversation}/items", params={"order": "asc", "limit": 100}
+    )
+    return [
+        (each["content"][0]["text"], each["status"], each["heddle"]["response"])
+        for each in page.json()["data"]
+    ]
+
+
+async def test_the_answer_of_a_lost_or_cancelled_client_is_in_its_conversation(
+    shelf: Library,
+) -> None:
+    ana = shelf["ana"]
+    conversation = (await ana.post("/v1/conversations", json={})).json()["id"]
+    body = {**QUESTION, "background": True, "stream": True, "conversation": conversation}
+    shelf.neighbours.orchestrator.script = [[text("Hel")], 0.3, [text("lo"), DONE]]
+    async with ana.stream("POST", "/v1/responses", json=body) as response:
+        async for line in response.aiter_lines():
+            if line.startswith("data: "):
+                break
+    lost = json.loads(line[6:])["response"]["id"]
+    assert await texts_of(ana, conversation) == [("Who was Ada?", "completed", lost)]
+    await until_status(ana, lost, "completed")
+    answered = ("Hello", "completed", lost)
+    assert (await texts_of(ana, conversation))[1:] == [answered]
+
+    shelf.neighbours.orchestrator.script = [[text("Hel")], 30.0, [DONE]]
+    started = await ask(ana, background=True, conversation=conversation, input="When?")
+    path = f"/v1/responses/{started['id']}"
+    async with ana.stream("GET", path, params={"stream": "true"}) as response:
+        async for line in response.aiter_lines():
+            if "Hel" in line:
+                break
+    cancelled = (await ana.post(f"{path}/cancel")).json()
+    assert cancelled["status"] == (await ana.get(path)).json()["status"] == "cancelled"
+    assert (await texts_of(ana, conversation))[2:] == [
+        ("When?", "completed", started["id"]),
+        ("Hel", "incomplete", started["id"]),
+    ]
+
+
+async def test_the_small_model_titles_a_conversation_after_the_first_answer(
+    shelf: Library,
+) -> None:
+    ana, head = shelf["ana"], shelf["head"]
+    model = {"provider": "openai", "model": "tiny"}
+    settings = {"settings": {"setups": {"default": {"small_fast_model": model}}}}
+    created = await ana.post("/assistants", json=TUTOR)
+    assert (await head.put("/organizations/uni", json=settings)).status_code == 200
+    reference = f"lamb_assistant.{created.json()['id']}"
+    conversation = (await ana.post("/v1/conversations", json={})).json()
+    path = f"/v1/conversations/{conversation['id']}"
+    shelf.neighbours.orchestrator.script = [[text('"The first\nprogrammer"'), DONE]]
+    await ask(ana, model=reference, conversation=conversation["id"])
+
+    async def is_titled() -> bool:
+        return bool((await ana.get(path)).json()["title"] == "The first programmer")
+
+    await until(is_titled)
+    task = shelf.neighbours.orchestrator.requests[-1]
+    assert (task.assistant.model.model, list(task.assistant.tools)) == ("tiny", [])
+    count = len(shelf.neighbours.orchestrator.requests)
+    await ask(ana, model=reference, conversation=conversation["id"])
+    assert len(shelf.neighbours.orchestrator.requests) == count + 1
 
 
 async def until_status(client: httpx.AsyncClient, identifier: str, status: str) -> dict[str, Any]:

@@ -62,6 +62,13 @@ MARKDOWN = (
     "```<img src=x onerror=alert(1)>\n<script>alert(1)</script>\n```",
     "[x]: javascript:alert(1)\n\n[x]",
     "<javascript:alert(1)>",
+    r"$\href{javascript:alert(1)}{x}$ and \(\url{javascript:alert(1)}\)",
+    r"$$\includegraphics{https://evil.example/q.png}$$",
+    r"$\htmlStyle{background:url(https://evil.example/q.png)}{x}$ $\htmlData{a=b}{x}$",
+    "$x<img src=x onerror=alert(1)>$ \\[<script>alert(1)</script>\\]",
+    "```python\n<img src=x onerror=alert(1)> # <script>alert(1)</script>\n```",
+    "```<script>alert(1)</script>\nx\n```",
+    r"$\def\a{\a\a}\a$",
 )
 PAYLOADS = (*HTML, *MARKDOWN)
 _SAFE_LINKS = {"http:", "https:", "mailto:"}

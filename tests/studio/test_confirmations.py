@@ -1,6 +1,7 @@
 """A call that waits in a trial: what it would do, in words, and the user's decision."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ def obedient() -> Iterator[str]:
         asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        loop.close()
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,7 @@ def test_the_user_reads_what_a_call_would_do_and_decides(
         screen.open(editor)
         if width == PHONE:
             page.get_by_role("button", name="Try it").click()
-        for choice, outcome in (("Do not run it", "You declined"), ("Run it", "You confirmed")):
+        for choice, outcome in (("No", "You declined"), ("Do it", "You confirmed")):
             page.get_by_label("Your question").fill(ORDER)
             page.get_by_role("button", name="Send").click()
             answer = page.get_by_role("article").last
@@ -88,11 +90,31 @@ def test_the_user_reads_what_a_call_would_do_and_decides(
             answer.get_by_role("button", name=choice, exact=True).click()
             expect(answer).to_contain_text(f"{outcome} delete_page.")
             expect(answer).to_contain_text("As you wish.")
-            expect(answer.get_by_role("button", name="Run it", exact=True)).to_have_count(0)
-            if choice == "Run it":
+            expect(answer.get_by_role("button", name="Do it", exact=True)).to_have_count(0)
+            if choice == "Do it":
                 expect(answer).to_contain_text("Used Delete page")
             screen.check()
             page.get_by_role("button", name="Clear").click()
+
+
+def test_a_learner_decides_in_the_chat_also_after_a_reload(wiki: Studio, editor: str) -> None:
+    with wiki.screen() as screen:
+        page = screen.page
+        for choice in ("No", "Do it"):
+            screen.open(f"chat/new?assistant={editor.rpartition('/')[2]}")
+            page.get_by_label("Your question").fill(ORDER)
+            page.keyboard.press("Enter")
+            answer = page.get_by_role("article").last
+            expect(answer).to_contain_text("Timetable of the first year")
+            expect(page).to_have_url(re.compile("conv_"))
+            page.reload()
+            screen.settle()
+            screen.check()
+            answer.get_by_role("button", name=choice, exact=True).click()
+            expect(answer).to_contain_text("As you wish.")
+            expect(answer.get_by_role("button", name=choice, exact=True)).to_have_count(0)
+        expect(page.get_by_role("article").last).to_contain_text("Used 1 tool")
+        screen.check()
 
 
 def test_the_author_chooses_what_happens_when_a_call_changes_something(

@@ -228,6 +228,10 @@ def rubrics(world: World) -> list[Row]:
     ]
 
 
+def usable(world: World) -> list[str]:
+    return [each["title"] for each in world.get("/assistants?selection=usable")["assistants"]]
+
+
 SCREENS: dict[str, Facts] = {
     "(app)": Facts(texts=lambda it: [row[0] for row in assistants(it)] + [assistants(it)[0][3]]),
     "(app)/assistants": Facts(rows=assistants),
@@ -261,6 +265,8 @@ SCREENS: dict[str, Facts] = {
         rows=consumption,
         texts=lambda it: (f"{it.get('/usage')['sums'][0]['requests']}",),
     ),
+    "(chat)/chat": Facts(texts=usable, path="chat"),
+    "(chat)/chat/[id]": Facts(texts=lambda _: ("Weaver",), path="chat/new?assistant=[id]"),
     "setup": Facts(),
     "sign-in": Facts(),
 }

@@ -9,10 +9,21 @@ from studio.harness import KEY, Studio, running
 
 pytestmark = pytest.mark.exhaustive
 SCREENS = {
-    "member": ["Home", "Assistants"],
-    "creator": ["Home", "Assistants", "Knowledge", "Rubrics", "Tools", "Usage", "API keys"],
+    "member": ["Chat", "Home", "Assistants"],
+    "creator": [
+        *("Chat", "Home", "Assistants", "Knowledge", "Rubrics", "Tools", "Usage", "API keys")
+    ],
     "admin": [
-        *("Home", "Assistants", "Knowledge", "Rubrics", "Tools", "Connect a model", "Usage"),
+        *(
+            "Chat",
+            "Home",
+            "Assistants",
+            "Knowledge",
+            "Rubrics",
+            "Tools",
+            "Connect a model",
+            "Usage",
+        ),
         *("Organisations", "API keys", "Audit log"),
     ],
 }
@@ -50,10 +61,11 @@ def _sees(studio: Studio, role: str) -> None:
         ).raise_for_status()
     with studio.screen(key=key) as screen:
         screen.open()
+        assert screen.page.url.endswith("/studio/chat") is (role == "member")
+        screen.open("assistants")
         links = screen.page.get_by_role("navigation").get_by_role("link")
         assert [each.strip() for each in links.all_inner_texts() if each.strip()] == SCREENS[role]
         screen.picture(f"role-{role}-home")
-        screen.open("assistants")
         new = screen.page.get_by_role("button", name="New assistant")
         assert (new.count() == 0) is (role == "member")
         screen.picture(f"role-{role}-assistants")

@@ -1,5 +1,6 @@
 """Hostile texts of users, tools, documents and models execute nothing in the studio."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,3 +88,22 @@ def test_tools_sources_and_models_execute_nothing(hostile: Studio, *, policy: bo
                 summary.click()
             check(page, executed, payload)
             page.get_by_role("button", name="Clear").click()
+
+
+@pytest.mark.parametrize("policy", [True, False])
+def test_the_chat_executes_nothing(hostile: Studio, *, policy: bool) -> None:
+    identifier = create(hostile, f"chat_{policy}".lower(), "Hostile")
+    with watched(hostile, policy=policy) as (page, executed):
+        for number, payload in enumerate(PAYLOADS):
+            if number % 5 == 0:  # the model repeats the conversation
+                page.goto(f"{hostile.url}/studio/chat/new?assistant={identifier}")
+            page.get_by_label("Your question").fill(payload)
+            page.keyboard.press("Enter")
+            copies = page.get_by_role("button", name="Copy the answer")
+            expect(copies).to_have_count(number % 5 + 1)
+            check(page, executed, payload)
+        expect(page).to_have_url(re.compile("conv_"))
+        page.reload()
+        page.get_by_role("list", name="Sources").last.get_by_role("button").first.click()
+        page.get_by_role("complementary").wait_for()
+        check(page, executed, "all of them, stored")

@@ -13,7 +13,7 @@ from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.extensions import Extension, OtherSystem
-from heddle_gateway.http.background import BackgroundRuns
+from heddle_gateway.http.background import BackgroundRuns, BackgroundTasks
 from heddle_gateway.http.disconnect import RunningRequests
 from heddle_gateway.http.static_files import StaticFiles
 from heddle_gateway.services import ServiceClients, ServiceHealth
@@ -61,5 +61,7 @@ class State:
     )
     """By organisation, the connectors whose models answer people."""
     background: BackgroundRuns = field(default_factory=BackgroundRuns)
+    titling: BackgroundTasks = field(default_factory=BackgroundTasks)
+    """The writing of titles of conversations."""
     stopping: bool = False
     """Whether new requests should go to another gateway."""

@@ -2,6 +2,8 @@
 
 const PAGES: Readonly<Record<string, string>> = {
   "": "start/first-assistant",
+  chat: "studio",
+  "chat/[id]": "studio",
   start: "start/first-assistant",
   assistants: "guides/assistants",
   "assistants/[id]": "guides/assistants",
@@ -34,6 +36,6 @@ const PAGES: Readonly<Record<string, string>> = {
 
 /** Return the page about the screen of a route, such as `/(app)/tools/[name]`; empty if there is none. */
 export function helpOf(route: string | null): string {
-  const page = PAGES[(route ?? "").replace(/^\/(\(app\)\/?)?/, "")];
+  const page = PAGES[(route ?? "").replace(/^\/(\((?:app|chat)\)\/?)?/, "")];
   return page === undefined ? "" : `/docs/${page}.html`;
 }

@@ -8,6 +8,7 @@ import HeartPulse from "@lucide/svelte/icons/heart-pulse";
 import House from "@lucide/svelte/icons/house";
 import KeyRound from "@lucide/svelte/icons/key-round";
 import Library from "@lucide/svelte/icons/library";
+import MessagesSquare from "@lucide/svelte/icons/messages-square";
 import Plug from "@lucide/svelte/icons/plug";
 import ScrollText from "@lucide/svelte/icons/scroll-text";
 import Truck from "@lucide/svelte/icons/truck";
@@ -26,6 +27,7 @@ interface Screen {
 }
 
 const SCREENS: readonly Screen[] = [
+  { path: "chat", title: "chat.title", icon: MessagesSquare },
   { path: "", title: "home.title", icon: House },
   { path: "assistants", title: "assistants.title", icon: Bot },
   {

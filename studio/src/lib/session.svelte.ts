@@ -1,5 +1,8 @@
 /** Who uses the studio, and what they may do. */
 
+import { redirect } from "@sveltejs/kit";
+import { resolve } from "$app/paths";
+
 import { api, credentials, data } from "./api/client.ts";
 import { ApiError } from "./api/errors.ts";
 import { changed, userChanged } from "./api/changed.ts";
@@ -26,6 +29,11 @@ class Session {
 
   may(right: Right): boolean {
     return this.me?.rights.includes(right) ?? false;
+  }
+
+  /** Whether the user only uses assistants of others. */
+  get learns(): boolean {
+    return this.me !== null && !this.me.rights.some((right) => right !== "use_assistants");
   }
 
   /** Return whether the gateway has the routes of a package. */
@@ -102,3 +110,22 @@ class Session {
 }
 
 export const session = new Session();
+
+interface Loading {
+  parent: () => Promise<unknown>;
+  url: URL;
+  route: { id: string | null };
+}
+
+/** Show a screen to users who are signed in, and the way to sign in to others: the `load` of a layout.
+ *
+ * Learners begin with the chat.
+ */
+export async function signedIn({ parent, url, route }: Loading): Promise<void> {
+  await parent();
+  if (!session.me && !(await session.load())) {
+    const next = encodeURIComponent(url.pathname + url.search);
+    redirect(307, resolve(`sign-in?next=${next}`));
+  }
+  if (session.learns && route.id === "/(app)") redirect(307, resolve("chat"));
+}

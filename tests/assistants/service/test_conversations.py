@@ -93,15 +93,28 @@ async def test_turns_follow_one_another_and_branch(service: Service) -> None:
 
     conversation = await create(ada)
     there = {"response": {"conversation": conversation}}
-    for name, after in (("3", ""), ("4", ""), ("5", "msg_3a")):
+    for name, after in (("3", None), ("4", None), ("5", "msg_3a")):
         await ada.ask(put, answer(name, "Why?", "So.", after=after, **there))
     branch = ["msg_3q", "msg_3a", "msg_5q", "msg_5a"]
     assert await context(ada, conversation=conversation) == branch
     other = await context(ada, conversation=conversation, after="msg_4a")
     assert other == ["msg_3q", "msg_3a", "msg_4q", "msg_4a"]
+    await ada.ask(put, answer("6", "Who?", "Ada.", after="", **there))
+    assert await context(ada, conversation=conversation) == ["msg_6q", "msg_6a"]
+    assert await context(ada, conversation=conversation, after="") == []
+    listed = await ada.ask(
+        ada.conversations.ListItems, pb.ListItemsRequest(conversation=conversation, id="msg_6a")
+    )
+    assert [(each.parent, each.response) for each in listed.items] == [("msg_6q", "resp_6")]
+    await ada.ask(
+        ada.conversations.DeleteItem, pb.DeleteItemRequest(conversation=conversation, id="msg_6q")
+    )
+    assert await context(ada, conversation=conversation) == ["msg_6a"]
     request = pb.DeleteItemRequest(conversation=conversation, id="msg_3a")
     await ada.ask(ada.conversations.DeleteItem, request)
-    assert await context(ada, conversation=conversation) == ["msg_3q", "msg_5q", "msg_5a"]
+    assert await context(ada, conversation=conversation, after="msg_5a") == [
+        *("msg_3q", "msg_5q", "msg_5a")
+    ]
     page = pb.ListItemsRequest(conversation=conversation, page_size=2, after="msg_4q")
     listed = await ada.ask(ada.conversations.ListItems, page)
     assert ([each.id for each in listed.items], listed.has_more) == (["msg_4a", "msg_5q"], True)
@@ -152,6 +165,8 @@ async def test_one_finds_ones_own_conversations_by_words(service: Service) -> No
         await create(ada, f"More of {number}")
     pinned = pb.UpdateConversationRequest(id=looms, pinned=True)
     await ada.ask(ada.conversations.UpdateConversation, pinned)
+    assert await listed_ids(ada, pinned=True) == [looms]
+    assert looms not in await listed_ids(ada, pinned=False)
     token, seen = "", []
     while True:
         request = pb.ListConversationsRequest(page_size=2, page_token=token)
@@ -160,6 +175,43 @@ async def test_one_finds_ones_own_conversations_by_words(service: Service) -> No
         if not (token := page.next_page_token):
             break
     assert (seen[0], len(seen), len({*seen})) == (looms, 4, 4)
+
+
+async def test_a_suggested_title_replaces_only_that_of_the_first_words(service: Service) -> None:
+    ada = service.as_(ADA)
+    conversation = await create(ada)
+    put = answer("1", "Who was Ada?", "A mathematician.", response={"conversation": conversation})
+    change = ada.conversations.UpdateConversation
+
+    async def changed(**members: Any) -> pb.Conversation:
+        request = pb.UpdateConversationRequest(id=conversation, **members)
+        return (await ada.ask(change, request)).conversation
+
+    assert (await ada.ask(ada.conversations.PutResponse, put)).untitled
+    assert (await changed(archived=False)).title == "Who was Ada?"
+    assert (await changed(title="Ada Lovelace", suggested=True)).title == "Ada Lovelace"
+    assert (await changed(title="Another", suggested=True)).title == "Ada Lovelace"
+    assert (await changed(title="Mine")).title == "Mine"
+    put = answer("2", "When?", "In 1843.", response={"conversation": conversation})
+    assert not (await ada.ask(ada.conversations.PutResponse, put)).untitled
+
+
+async def test_the_data_of_a_client_is_replaced_and_deleted(service: Service) -> None:
+    ada = service.as_(ADA)
+    conversation = await create(ada, metadata={"a": "b"})
+    change = ada.conversations.UpdateConversation
+    for text, stored in (
+        (None, {"a": "b"}),
+        ('{"c": "d"}', {"c": "d"}),
+        ("{}", {}),
+    ):
+        request = pb.UpdateConversationRequest(id=conversation, metadata_json=text)
+        assert (await ada.ask(change, request)).conversation.metadata == stored
+    for text in ("[]", '{"a": 1}', '{"a": null}'):
+        request = pb.UpdateConversationRequest(id=conversation, metadata_json=text)
+        with pytest.raises(InvalidRequestError) as refused:
+            await ada.ask(change, request)
+        assert [each.field for each in refused.value.violations] == ["metadata"]
 
 
 def test_words_have_no_case_and_no_accents() -> None:

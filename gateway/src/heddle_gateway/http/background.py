@@ -1,6 +1,7 @@
 """Answers that end although no client waits for them."""
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 
 
@@ -38,6 +39,19 @@ class BackgroundRuns(dict[str, BackgroundRun]):
             run.task.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({run.task})
+
+
+class BackgroundTasks:
+    """Work after answers for which nobody waits. It ends by itself."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[None, None, None]) -> None:
+        """Begin some work, as the caller of the current task."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 def split_frames(frames: bytes) -> list[bytes]:

@@ -3,9 +3,11 @@
  * A part that only some users of a screen need is loaded with its component: `speakOf`.
  */
 
+import type answers from "./answers/en.json";
 import type assistants from "./assistants/en.json";
 import type audit from "./audit/en.json";
 import type catalog from "./catalog/en.json";
+import type chat from "./chat/en.json";
 import type connect from "./connect/en.json";
 import type editor from "./editor/en.json";
 import type form from "./form/en.json";
@@ -28,9 +30,11 @@ import type usage from "./usage/en.json";
 import type versions from "./versions/en.json";
 
 interface Texts {
+  answers: typeof answers;
   assistants: typeof assistants;
   audit: typeof audit;
   catalog: typeof catalog;
+  chat: typeof chat;
   connect: typeof connect;
   editor: typeof editor;
   form: typeof form;
@@ -58,11 +62,13 @@ export type TextKey = { [P in Part]: keyof Texts[P] }[Part];
 /** By route; a route that is not here needs what the one above it needs. The first screen needs none. */
 const PARTS: Readonly<Record<string, readonly Part[]>> = {
   assistants: ["assistants", "form", "models"],
-  "assistants/[id]": ["assistants", "catalog", "editor", "form", "members", "models", "trial"],
-  "assistants/[id]/questions": ["assistants", "questions", "trial"],
+  "assistants/[id]": ["answers", "assistants", "catalog", "editor", "form", "members", "models", "trial"],
+  "assistants/[id]/questions": ["answers", "assistants", "questions", "trial"],
   "assistants/[id]/sharing": ["assistants", "sharing"],
   "assistants/[id]/versions": ["assistants", "members", "versions"],
   audit: ["audit"],
+  chat: ["chat"],
+  "chat/[id]": ["answers", "chat"],
   gallery: ["assistants", "gallery", "models"],
   health: ["health"],
   keys: ["frame", "organizations"],

@@ -1,14 +1,10 @@
 /** Asks an assistant one question of a conversation, and follows the answer. */
 
 import { send } from "#lib/api/client.ts";
-import { add, type Answer, emptyAnswer, type Waiting, waiting } from "./answer.ts";
-import { events, StreamCut } from "./stream.ts";
-
-/** A picture that the user added to a question, as a `data:` URL. */
-export interface Picture {
-  name: string;
-  url: string;
-}
+import type { Picture } from "#lib/answers/attachments.ts";
+import { type Answer, emptyAnswer, type Waiting, waiting } from "#lib/answers/answer.ts";
+import { events, StreamCut } from "#lib/answers/stream.ts";
+import { add } from "./chunks.ts";
 
 export interface Turn {
   question: string;

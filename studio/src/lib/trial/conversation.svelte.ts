@@ -1,13 +1,14 @@
 /** A conversation with an assistant: questions, answers, and what runs now. */
 
+import type { Picture } from "#lib/answers/attachments.ts";
 import { readDraft, writeDraft } from "#lib/draft.svelte.ts";
-import { ask, decide, newTurn, type Picture, type Target, type Turn } from "./ask.ts";
+import { ask, decide, newTurn, type Target, type Turn } from "./ask.ts";
 
 export class Conversation {
   turns: Turn[] = $state([]);
   /** What is typed and not sent. */
   question = $state("");
-  pictures: Picture[] = $state.raw([]);
+  pictures: readonly Picture[] = $state.raw([]);
   readonly running: boolean = $derived.by(() => this.turns.at(-1)?.state === "running");
   #stop: AbortController | null = null;
 
@@ -34,7 +35,7 @@ export class Conversation {
   async ask(): Promise<void> {
     const text = this.question.trim();
     if (this.running || (!text && this.pictures.length === 0)) return;
-    const turn = newTurn(text, this.pictures);
+    const turn = newTurn(text, [...this.pictures]);
     this.question = "";
     this.pictures = [];
     this.turns.push(turn);

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 
-import { add, emptyAnswer } from "./answer.ts";
-import { events, StreamCut } from "./stream.ts";
+import { emptyAnswer } from "#lib/answers/answer.ts";
+import { events, StreamCut } from "#lib/answers/stream.ts";
+import { add } from "./chunks.ts";
 
 const STREAM =
   ": a comment\n" +

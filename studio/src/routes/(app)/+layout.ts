@@ -1,12 +1,3 @@
-import { redirect } from "@sveltejs/kit";
-import { resolve } from "$app/paths";
+import { signedIn } from "#lib/session.svelte.ts";
 
-import { session } from "#lib/session.svelte.ts";
-
-/** Show a screen to users who are signed in, and the way to sign in to others. */
-export const load = async ({ parent, url }): Promise<void> => {
-  await parent();
-  if (session.me || (await session.load())) return;
-  const next = encodeURIComponent(url.pathname + url.search);
-  redirect(307, resolve(`sign-in?next=${next}`));
-};
+export const load = signedIn;

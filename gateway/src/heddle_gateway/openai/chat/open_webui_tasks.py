@@ -17,13 +17,16 @@ from heddle_gateway.state import State
 _BYPASS = ModelRef(connector="bypass", model="debug-bypass")
 
 
-async def task_request(state: State, request: RunCompletionRequest) -> RunCompletionRequest:
+async def task_request(
+    state: State, request: RunCompletionRequest, *, only_small: bool = False
+) -> RunCompletionRequest:
     """Return the request to a small model, without tools. The caller may use the assistant.
 
     Raises:
         HeddleError: The assistant is not available.
+        NotSetUpError: With `only_small`: there is no small model.
     """
-    plain = await task_assistant(state, await _assistant(state, request))
+    plain = await task_assistant(state, await _assistant(state, request), only_small=only_small)
     _take_over(state)
     return RunCompletionRequest(
         assistant=plain,

@@ -15,10 +15,16 @@ _NO_TEXT_MODEL = (
     "The assistant generates images; Open WebUI's tasks need a model that generates text. Set "
     "HEDDLE_GATEWAY_SMALL_MODEL, or small_fast_model in the organisation's settings."
 )
+_NO_SMALL_MODEL = (
+    "There is no small model. Set HEDDLE_GATEWAY_SMALL_MODEL, or small_fast_model in the "
+    "organisation's settings."
+)
 log = structlog.get_logger(__name__)
 
 
-async def task_assistant(state: State, assistant: Assistant) -> Assistant:
+async def task_assistant(
+    state: State, assistant: Assistant, *, only_small: bool = False
+) -> Assistant:
     """Return an assistant without tools that runs a task of `assistant`.
 
     Its model is the first of: the small model of the owner's organisation (of the caller's, if the
@@ -26,7 +32,7 @@ async def task_assistant(state: State, assistant: Assistant) -> Assistant:
     assistant's own model, or the default model of the organisation if that generates images.
 
     Raises:
-        NotSetUpError: There is no model that generates text.
+        NotSetUpError: There is no model that generates text; with `only_small`, no small one.
         HeddleError: The organisation's settings are needed and not available.
     """
     plain = Assistant(
@@ -49,6 +55,8 @@ async def task_assistant(state: State, assistant: Assistant) -> Assistant:
         plain.model.CopyFrom(model)
     elif default is not None:
         plain.model.CopyFrom(default)
+    elif only_small:
+        raise NotSetUpError(_NO_SMALL_MODEL)
     elif generates_images:
         model = _text_model(settings.default_model)
         if model is None:

@@ -99,10 +99,10 @@ async def _work(
             response |= {"status": "cancelled", "error": None}
     finally:
         beat.cancel()
-    run.collect(frames)
     stored = put()
-    stored.response.events = b"".join(run.frames)
+    stored.response.events = b"".join([*run.frames, frames])
     await store(state, stored)
+    run.collect(frames)  # not before: clients read what is stored when they see the end
     run.is_done = True
     run.notify()
 

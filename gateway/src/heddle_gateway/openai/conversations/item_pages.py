@@ -23,7 +23,10 @@ class ItemQuery(Model):
 
 
 class ItemPage(Model):
-    """A page of items. `heddle` of an item has its feedback and the item that it follows."""
+    """A page of items.
+
+    `heddle` of an item has its response, its feedback and the item that it follows.
+    """
 
     object: Literal["list"] = "list"
     data: list[dict[str, Any]]
@@ -53,7 +56,11 @@ def item_page(listed: pb.ListItemsResponse) -> ItemPage:
 def view(item: pb.Item) -> dict[str, Any]:
     """Return an item as clients read it."""
     document: dict[str, Any] = msgspec.json.decode(item.document_json)
-    about: dict[str, Any] = {"created_at": item.create_time.seconds, "parent": item.parent or None}
+    about: dict[str, Any] = {
+        "created_at": item.create_time.seconds,
+        "parent": item.parent or None,
+        "response": item.response or None,
+    }
     if item.HasField("feedback"):
         about["feedback"] = {"rating": item.feedback.rating, "text": item.feedback.text}
     return {**document, "heddle": about}

@@ -107,10 +107,10 @@ class ConversationReference(Model):
     """A conversation of the caller."""
 
     id: Name
-    after: str = Field(
-        default="",
+    after: str | None = Field(
+        default=None,
         description="An extension of OpenAI's form: the item that the turn follows instead of the "
-        "last one, which begins a branch.",
+        "last one, which begins a branch. If empty, the turn follows none.",
     )
 
 

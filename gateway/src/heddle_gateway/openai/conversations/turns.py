@@ -11,6 +11,7 @@ from heddle_runtime.identity.call_metadata import caller
 
 from heddle_gateway.http.error_responses import rejected
 from heddle_gateway.openai.conversations.schema import ConversationBody
+from heddle_gateway.openai.conversations.titles import add_title
 from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.services import call
 from heddle_gateway.state import State
@@ -37,8 +38,8 @@ class Turn(msgspec.Struct, frozen=True):
     previous: str = ""
     """The response that it follows."""
     conversation: str = ""
-    after: str = ""
-    """The item that its input follows, empty for the end of the conversation."""
+    after: str | None = None
+    """The item that its input follows, empty for none, None for the end of the conversation."""
     items: Sequence[bytes] = ()
     """The JSON texts of the items before it."""
     references: Mapping[str, bytes] = {}
@@ -79,17 +80,17 @@ async def read_turn(state: State, body: ConversationBody, members: Mapping[str, 
         getattr(body, "store", None) is not False and not caller().identity.client_user,
         previous,
         conversation,
-        after or (items[-1].id if previous and items else ""),
+        items[-1].id if previous and items else after,
         [each.document_json.encode() for each in items],
         {each.id: each.document_json.encode() for each in context.single_items},
     )
 
 
-def _conversation(body: ConversationBody) -> tuple[str, str]:
+def _conversation(body: ConversationBody) -> tuple[str, str | None]:
     """Return the conversation of a request, and the item that it follows there."""
     if isinstance(body.conversation, str):
-        return body.conversation, ""
-    return (body.conversation.id, body.conversation.after) if body.conversation else ("", "")
+        return body.conversation, None
+    return (body.conversation.id, body.conversation.after) if body.conversation else ("", None)
 
 
 def _references(items: object) -> Iterable[str]:
@@ -100,7 +101,7 @@ def _references(items: object) -> Iterable[str]:
                 yield identifier
 
 
-def _not_found(previous: str, conversation: str, after: str) -> Exception:
+def _not_found(previous: str, conversation: str, after: str | None) -> Exception:
     if previous:
         message = f"Previous response with id {previous[:100]!r} not stored."
         return rejected("previous_response_id", message, "previous_response_not_found")
@@ -163,12 +164,14 @@ def put_request(
 
 
 async def store(state: State, request: pb.PutResponseRequest) -> bool:
-    """Store a response; return whether it is stored."""
+    """Store a response; return whether it is stored. Its conversation gets a title afterwards."""
     try:
-        await call(state.services.conversations.PutResponse, request)
+        stored = await call(state.services.conversations.PutResponse, request)
     except NotSetUpError:  # the organisation stores nothing
         return False
     except HeddleError as error:
         log.warning("response not stored", response=request.response.id, cause=error.message)
         return False
+    if stored.untitled and stored.status == "completed":
+        state.titling.start(add_title(state, request))
     return True

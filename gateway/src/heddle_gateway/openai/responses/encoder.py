@@ -56,6 +56,7 @@ class ResponseEncoder(ItemEncoder):
 
     def failure(self, error: ErrorResponse) -> bytes:
         """Return the frames that end a stream which failed."""
+        self._keep_text()
         output = [each.members for each in self._items]
         for item in output:
             if item["status"] == "in_progress":

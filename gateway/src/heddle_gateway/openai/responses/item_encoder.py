@@ -144,8 +144,8 @@ class ItemEncoder(EventEncoder):
         if (message := self._message) is None:
             return b""
         self._message = None
-        done: dict[str, Any] = {"text": "".join(message.texts), "logprobs": message.logprobs}
-        part = {"type": "output_text", **done, "annotations": list(cited)}
+        part = _text_part(message, cited)
+        done = {name: part[name] for name in ("text", "logprobs")}
         message.members |= {"status": status, "content": [part]}
         event = partial(self._item_event, item=message, content_index=0)
         frames = [
@@ -183,8 +183,22 @@ class ItemEncoder(EventEncoder):
             return frames
         return frames + self._item_done(thought)
 
+    def _keep_text(self) -> None:
+        """Put what is written of the message into it, as nothing more follows."""
+        if self._message is not None:
+            self._message.members["content"] = [_text_part(self._message)]
+
     def _end_texts(self) -> bytes:
         return self._end_message() + self._end_thought()
+
+
+def _text_part(message: Item, cited: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    return {
+        "type": "output_text",
+        "text": "".join(message.texts),
+        "logprobs": message.logprobs,
+        "annotations": list(cited),
+    }
 
 
 def _logprobs(text: str) -> list[dict[str, Any]]:

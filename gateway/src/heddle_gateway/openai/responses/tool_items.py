@@ -1,5 +1,6 @@
 """The items of a response about the assistant's own tools, and its citations."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from heddle_gateway.openai.chat.citations import citations, file_id, web_citatio
 
 FILE_SEARCH, WEB_SEARCH, OTHER_TOOL = "file_search_call", "web_search_call", "mcp_call"
 SERVER_LABEL = "heddle"
+_PAGE = re.compile(r"\d{1,9}", re.ASCII)
+_PICTURE = re.compile(r"/v1/vector_stores/([\w-]+)/files/([\w-]+)/", re.ASCII)
 _FILE_SEARCHES = frozenset(
     {
         *("simple_rag", "context_aware_rag", "hierarchical_rag", "retrieve_documents"),
@@ -63,17 +66,26 @@ def add_results(item: dict[str, Any], sources: Sequence[Source]) -> None:
     if item["type"] == FILE_SEARCH:
         item["results"] = [
             {
-                "file_id": file_id(each),
                 "filename": each.title,
                 "text": each.excerpt,
                 "score": each.score if each.HasField("score") else None,
-                "attributes": {},
-                "vector_store_id": None,
+                **_place(each),
             }
             for each in sources
         ]
     elif item["type"] == WEB_SEARCH:
         item["action"]["sources"] = [{"type": "url", "url": each.uri} for each in sources]
+
+
+def _place(source: Source) -> dict[str, Any]:
+    """Return the file of a source; its page, counted from 1, and its vector store if known."""
+    page = source.attributes.get("page", "")
+    picture = _PICTURE.match(source.attributes.get("picture_uri", ""))
+    return {
+        "file_id": picture[2] if picture else file_id(source),
+        "attributes": {"page": int(page)} if _PAGE.fullmatch(page) else {},
+        "vector_store_id": picture[1] if picture else None,
+    }
 
 
 def annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:

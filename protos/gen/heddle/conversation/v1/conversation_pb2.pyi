@@ -114,12 +114,15 @@ class Item(_message.Message):
     PARENT_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     FEEDBACK_FIELD_NUMBER: _builtins.int
+    RESPONSE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier, unique in the installation. At most 100 letters, digits, `_` and `-`."""
     document_json: _builtins.str
     """The item as the text of one JSON object, as clients read it."""
     parent: _builtins.str
     """The item before it; empty for the first one."""
+    response: _builtins.str
+    """The response whose input or output it is; empty if it is of none."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was stored."""
@@ -136,10 +139,11 @@ class Item(_message.Message):
         parent: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         feedback: Global___Feedback | None = ...,
+        response: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_feedback", b"_feedback", "create_time", b"create_time", "feedback", b"feedback"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_feedback", b"_feedback", "create_time", b"create_time", "document_json", b"document_json", "feedback", b"feedback", "id", b"id", "parent", b"parent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_feedback", b"_feedback", "create_time", b"create_time", "document_json", b"document_json", "feedback", b"feedback", "id", b"id", "parent", b"parent", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__feedback: _TypeAlias = _typing.Literal["feedback"]  # noqa: Y015
     _WhichOneofArgType__feedback: _TypeAlias = _typing.Literal["_feedback", b"_feedback"]  # noqa: Y015
@@ -321,6 +325,7 @@ class ListConversationsRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     ARCHIVED_FIELD_NUMBER: _builtins.int
+    PINNED_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """The most conversations to return, at most 1000. If 0, at most 100."""
     page_token: _builtins.str
@@ -331,6 +336,8 @@ class ListConversationsRequest(_message.Message):
     """
     archived: _builtins.bool
     """Only archived conversations, instead of only others."""
+    pinned: _builtins.bool
+    """Only conversations that are pinned, or only others."""
     def __init__(
         self,
         *,
@@ -338,12 +345,15 @@ class ListConversationsRequest(_message.Message):
         page_token: _builtins.str = ...,
         text: _builtins.str = ...,
         archived: _builtins.bool = ...,
+        pinned: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_pinned", b"_pinned", "pinned", b"pinned"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "page_size", b"page_size", "page_token", b"page_token", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_pinned", b"_pinned", "archived", b"archived", "page_size", b"page_size", "page_token", b"page_token", "pinned", b"pinned", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__pinned: _TypeAlias = _typing.Literal["pinned"]  # noqa: Y015
+    _WhichOneofArgType__pinned: _TypeAlias = _typing.Literal["_pinned", b"_pinned"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pinned) -> _WhichOneofReturnType__pinned | None: ...
 
 Global___ListConversationsRequest: _TypeAlias = ListConversationsRequest  # noqa: Y015
 
@@ -381,64 +391,52 @@ class UpdateConversationRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    @_typing.final
-    class MetadataEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.str
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.str = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
     ID_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
-    METADATA_FIELD_NUMBER: _builtins.int
+    METADATA_JSON_FIELD_NUMBER: _builtins.int
     PINNED_FIELD_NUMBER: _builtins.int
     ARCHIVED_FIELD_NUMBER: _builtins.int
+    SUGGESTED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The conversation's identifier."""
     title: _builtins.str
     """The new title, at most 200 characters."""
+    metadata_json: _builtins.str
+    """The new data of the client, as of `Conversation`, as the text of one JSON object. An empty
+    object deletes it.
+    """
     pinned: _builtins.bool
     """Whether it is pinned."""
     archived: _builtins.bool
     """Whether it is archived."""
-    @_builtins.property
-    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """The new data of the client, as of `Conversation`. If empty, it stays."""
-
+    suggested: _builtins.bool
+    """Whether the title is a suggestion: it replaces only one that was made of the first message."""
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         title: _builtins.str | None = ...,
-        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        metadata_json: _builtins.str | None = ...,
         pinned: _builtins.bool | None = ...,
         archived: _builtins.bool | None = ...,
+        suggested: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_archived", b"_archived", "_pinned", b"_pinned", "_title", b"_title", "archived", b"archived", "pinned", b"pinned", "title", b"title"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_archived", b"_archived", "_metadata_json", b"_metadata_json", "_pinned", b"_pinned", "_title", b"_title", "archived", b"archived", "metadata_json", b"metadata_json", "pinned", b"pinned", "title", b"title"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_archived", b"_archived", "_pinned", b"_pinned", "_title", b"_title", "archived", b"archived", "id", b"id", "metadata", b"metadata", "pinned", b"pinned", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_archived", b"_archived", "_metadata_json", b"_metadata_json", "_pinned", b"_pinned", "_title", b"_title", "archived", b"archived", "id", b"id", "metadata_json", b"metadata_json", "pinned", b"pinned", "suggested", b"suggested", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__archived: _TypeAlias = _typing.Literal["archived"]  # noqa: Y015
     _WhichOneofArgType__archived: _TypeAlias = _typing.Literal["_archived", b"_archived"]  # noqa: Y015
+    _WhichOneofReturnType__metadata_json: _TypeAlias = _typing.Literal["metadata_json"]  # noqa: Y015
+    _WhichOneofArgType__metadata_json: _TypeAlias = _typing.Literal["_metadata_json", b"_metadata_json"]  # noqa: Y015
     _WhichOneofReturnType__pinned: _TypeAlias = _typing.Literal["pinned"]  # noqa: Y015
     _WhichOneofArgType__pinned: _TypeAlias = _typing.Literal["_pinned", b"_pinned"]  # noqa: Y015
     _WhichOneofReturnType__title: _TypeAlias = _typing.Literal["title"]  # noqa: Y015
     _WhichOneofArgType__title: _TypeAlias = _typing.Literal["_title", b"_title"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__archived) -> _WhichOneofReturnType__archived | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__metadata_json) -> _WhichOneofReturnType__metadata_json | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__pinned) -> _WhichOneofReturnType__pinned | None: ...
     @_typing.overload
@@ -754,7 +752,9 @@ class GetContextRequest(_message.Message):
     response: _builtins.str
     """A response: the last item of its output."""
     after: _builtins.str
-    """An item of the conversation that the turn follows instead of the last one."""
+    """An item of the conversation that the turn follows instead of the last one. If it is empty, the
+    turn follows none.
+    """
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Single items of the caller, in any conversation or response."""
@@ -764,15 +764,20 @@ class GetContextRequest(_message.Message):
         *,
         conversation: _builtins.str = ...,
         response: _builtins.str = ...,
-        after: _builtins.str = ...,
+        after: _builtins.str | None = ...,
         ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "follows", b"follows", "response", b"response"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "conversation", b"conversation", "follows", b"follows", "response", b"response"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "conversation", b"conversation", "follows", b"follows", "ids", b"ids", "response", b"response"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "conversation", b"conversation", "follows", b"follows", "ids", b"ids", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
+    _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015
     _WhichOneofReturnType_follows: _TypeAlias = _typing.Literal["conversation", "response"]  # noqa: Y015
     _WhichOneofArgType_follows: _TypeAlias = _typing.Literal["follows", b"follows"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after) -> _WhichOneofReturnType__after | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_follows) -> _WhichOneofReturnType_follows | None: ...
 
 Global___GetContextRequest: _TypeAlias = GetContextRequest  # noqa: Y015
@@ -822,7 +827,8 @@ class PutResponseRequest(_message.Message):
     ASSISTANT_FIELD_NUMBER: _builtins.int
     after: _builtins.str
     """The item that its input follows: of a response without a conversation, the last one of the
-    response before it; of a conversation, one that the turn follows instead of the last one.
+    response before it; of a conversation, one that the turn follows instead of the last one. If it
+    is empty, the input follows none.
     """
     assistant: _builtins.str
     """The assistant, as `lamb_assistant.1`."""
@@ -844,14 +850,16 @@ class PutResponseRequest(_message.Message):
         response: Global___Response | None = ...,
         input: _abc.Iterable[Global___Item] | None = ...,
         output: _abc.Iterable[Global___Item] | None = ...,
-        after: _builtins.str = ...,
+        after: _builtins.str | None = ...,
         assistant: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "response", b"response"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "assistant", b"assistant", "input", b"input", "output", b"output", "response", b"response"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "assistant", b"assistant", "input", b"input", "output", b"output", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
+    _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after) -> _WhichOneofReturnType__after | None: ...
 
 Global___PutResponseRequest: _TypeAlias = PutResponseRequest  # noqa: Y015
 
@@ -862,16 +870,20 @@ class PutResponseResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     STATUS_FIELD_NUMBER: _builtins.int
+    UNTITLED_FIELD_NUMBER: _builtins.int
     status: _builtins.str
     """The status that is stored: of a response that ended before, the former one."""
+    untitled: _builtins.bool
+    """Whether the title of its conversation was made of the first message."""
     def __init__(
         self,
         *,
         status: _builtins.str = ...,
+        untitled: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["status", b"status", "untitled", b"untitled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

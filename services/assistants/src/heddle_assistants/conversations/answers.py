@@ -40,7 +40,7 @@ class Answers:
         self._database = database
         self._owners = owners
 
-    async def put(self, request: pb.PutResponseRequest) -> str:
+    async def put(self, request: pb.PutResponseRequest) -> pb.PutResponseResponse:
         """Store or replace a response; return the status that is stored."""
         response = request.response
         require(is_id(response.id), "response.id", "must be letters, digits, _ and -")
@@ -50,7 +50,7 @@ class Answers:
             query = select(responses).where(owner.of(responses), responses.c.id == response.id)
             known = (await connection.execute(query)).one_or_none()
             if known is not None and known.status not in _RUNNING:
-                return str(known.status)
+                return pb.PutResponseResponse(status=known.status)
             conversation = None
             if identifier := response.conversation:
                 conversation = await find(connection, owner, identifier)
@@ -67,9 +67,12 @@ class Answers:
             after = line._replace(parent=last)
             last = await add(connection, owner, after, request.output, time, is_input=False)
             await _write(connection, owner, response, last, time, is_new=known is None)
+            stored = pb.PutResponseResponse(status=response.status)
             if conversation is not None:
-                await extend(connection, owner, conversation, last, documents, request.assistant)
-            return response.status
+                stored.untitled = await extend(
+                    connection, owner, conversation, last, documents, request.assistant
+                )
+            return stored
 
     async def get(self, identifier: str, *, with_events: bool) -> pb.GetResponseResponse:
         """Return a response with its output."""
@@ -134,9 +137,11 @@ async def _last(
         case "conversation":
             row = await find(connection, owner, request.conversation)
             assert owner is not None  # noqa: S101 - something of the caller was found
+            if not request.HasField("after"):
+                return str(row.last_item)
             if request.after:
                 await _check_item(connection, owner, request.after, row.id)
-            return request.after or str(row.last_item)
+            return request.after
         case "response":
             row = await row_of(connection, owner, responses, "response", request.response)
             return str(row.last_item)
@@ -153,8 +158,9 @@ async def _parent(
     if request.after:
         identifier = conversation.id if conversation is not None else None
         await _check_item(connection, owner, request.after, identifier)
+    if request.HasField("after") or conversation is None:
         return request.after
-    return str(conversation.last_item) if conversation is not None else ""
+    return str(conversation.last_item)
 
 
 async def _check_item(

@@ -35,7 +35,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 _MAX_BODY = 16 * 1024 * 1024
 _OLDEST = 20
 _I = conversation_items.c
-COLUMNS = (_I.id, _I.parent, _I.created_at, _I.body, _I.feedback)
+COLUMNS = (_I.id, _I.parent, _I.created_at, _I.body, _I.feedback, _I.response_id)
 
 
 class Line(NamedTuple):
@@ -70,7 +70,7 @@ def documents_of(items: Sequence[pb.Item], field: str) -> list[dict[str, Any]]:
         if not is_id(item.id):
             what = "must be at most 100 letters, digits, _ and -"
             violations.append(Violation(f"{field}[{index}].id", what))
-        document = _object(item.document_json)
+        document = object_of(item.document_json)
         if document is None:
             what = "must be a JSON object of at most 16 MiB"
             violations.append(Violation(f"{field}[{index}].document_json", what))
@@ -81,7 +81,8 @@ def documents_of(items: Sequence[pb.Item], field: str) -> list[dict[str, Any]]:
     return documents
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def object_of(text: str) -> dict[str, Any] | None:
+    """Return a JSON object, None if a text is none or too large."""
     try:
         value = json.loads(text) if len(text) <= _MAX_BODY else None
     except (ValueError, RecursionError):
@@ -237,6 +238,7 @@ def message(owner: Owner, row: AnyRow) -> pb.Item:
         document_json=owner.sealing.open(row.body, row.id).decode(),
         parent=row.parent,
         create_time=Timestamp(seconds=row.created_at),
+        response=row.response_id,
     )
     if row.feedback is not None:
         feedback = json.loads(owner.sealing.open(row.feedback, row.id))

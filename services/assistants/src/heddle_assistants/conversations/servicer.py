@@ -86,7 +86,7 @@ class ConversationServicer(pb_grpc.ConversationServiceServicer):
         self, request: pb.PutResponseRequest, context: Context
     ) -> pb.PutResponseResponse:
         """Store a response."""
-        return pb.PutResponseResponse(status=await self._answers.put(request))
+        return await self._answers.put(request)
 
     async def GetResponse(
         self, request: pb.GetResponseRequest, context: Context

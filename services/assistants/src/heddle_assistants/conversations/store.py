@@ -22,6 +22,7 @@ from heddle_assistants.conversations.items import (
     is_id,
     message,
     missing,
+    object_of,
     remove,
     remove_item,
     sealed_feedback,
@@ -41,6 +42,8 @@ MAX_NEW_ITEMS = 20
 _MAX_SHORT_PAGE, _SHORT_PAGE = 100, 20
 _FLAGS: tuple[Literal["pinned", "archived"], ...] = ("pinned", "archived")
 _METADATA = (16, 64, 512)
+AUTOMATIC = "automatic"
+"""The member of the details that says whether the title was made of the first message."""
 _C = conversations.c
 _ORDER = (_C.pinned, _C.updated_at, _C.id)
 
@@ -92,6 +95,8 @@ class Conversations:
             query = select(conversations).where(
                 owner.of(conversations), _C.archived == request.archived
             )
+            if request.HasField("pinned"):
+                query = query.where(_C.pinned == request.pinned)
             query = query.order_by(*(each.desc() for each in _ORDER))
             while True:
                 limit = _BATCH if terms else size + 1
@@ -112,13 +117,14 @@ class Conversations:
 
     async def change(self, request: pb.UpdateConversationRequest) -> pb.Conversation:
         """Change members of a conversation."""
-        check(request)
+        _check_title(request.title)
         async with writing(self._database, self._owners) as (connection, owner):
             row = await find(connection, owner, request.id)
             details = _opened(owner, row)
-            if request.HasField("title"):
-                details["title"] = request.title.strip()
-            details["metadata"] = dict(request.metadata) or details["metadata"]
+            if request.HasField("title") and (not request.suggested or details.get(AUTOMATIC)):
+                details |= {"title": request.title.strip(), AUTOMATIC: False}
+            if request.HasField("metadata_json"):
+                details["metadata"] = _metadata(request)
             flags = {name: getattr(request, name) for name in _FLAGS if request.HasField(name)}
             await _write(connection, owner, row, details, (), **flags)
             return self._message(owner, await find(connection, owner, request.id))
@@ -249,11 +255,15 @@ async def extend(
     last: str,
     documents: Documents,
     assistant: str = "",
-) -> None:
-    """Note the new last item of a conversation, and the words of new items."""
+) -> bool:
+    """Note the new last item of a conversation, and the words of new items.
+
+    Returns whether its title was made of its first message.
+    """
     details = _opened(owner, row)
     details["assistant"] = assistant or details["assistant"]
     await _write(connection, owner, row, details, documents, last_item=last, updated_at=now())
+    return bool(details.get(AUTOMATIC))
 
 
 async def _write(
@@ -292,7 +302,7 @@ def _sealed(
 ) -> dict[str, bytes]:
     """Return the encrypted columns of a conversation, with the words of further items."""
     if title and not details["title"]:
-        details["title"] = _first_words(documents)
+        details |= {"title": _first_words(documents), AUTOMATIC: True}
     return {
         "details": owner.sealing.seal(json.dumps(details).encode(), identifier),
         "words": owner.sealing.seal(extended(words, documents), identifier),
@@ -334,24 +344,41 @@ def check_feedback(feedback: pb.Feedback) -> None:
     require(len(feedback.text) <= _MAX_FEEDBACK, "feedback.text", what)
 
 
-def check(conversation: pb.Conversation | pb.UpdateConversationRequest) -> None:
-    """Refuse a conversation, or a change of one, whose texts are too long.
+def check(conversation: pb.Conversation) -> None:
+    """Refuse a conversation whose texts are too long.
 
     Raises:
         InvalidRequestError: They are.
     """
+    _check_title(conversation.title)
+    _check_metadata(conversation.metadata)
+
+
+def _check_title(title: str) -> None:
     what = f"must have at most {_MAX_TITLE} characters"
-    require(len(conversation.title) <= _MAX_TITLE, "title", what)
+    require(len(title) <= _MAX_TITLE, "title", what)
+
+
+def _check_metadata(metadata: Mapping[str, object]) -> None:
     count, name_length, value_length = _METADATA
-    metadata = conversation.metadata
     fits = len(metadata) <= count and all(
-        len(name) <= name_length and len(value) <= value_length for name, value in metadata.items()
+        len(name) <= name_length and isinstance(value, str) and len(value) <= value_length
+        for name, value in metadata.items()
     )
     what = (
-        f"must have at most {count} members, with names of at most {name_length} and values of at "
+        f"must have at most {count} members, with names of at most {name_length} and texts of at "
         f"most {value_length} characters"
     )
     require(fits, "metadata", what)
+
+
+def _metadata(request: pb.UpdateConversationRequest) -> dict[str, Any]:
+    """Return the new data of the client. Raises as `check`."""
+    metadata = object_of(request.metadata_json)
+    if metadata is None:
+        require(is_fulfilled=False, field="metadata", problem="must be a JSON object")
+    _check_metadata(metadata or {})
+    return metadata or {}
 
 
 def new_items(items: Sequence[pb.Item]) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { Trace } from "../answer.ts";
+import type { Trace } from "#lib/answers/answer.ts";
 import { segments } from "./segments.ts";
 
 const trace = (text: string, ranges: [number, number][]): Trace => ({

@@ -1,6 +1,6 @@
 /** The texts of a prompt, cut where slots begin and end. */
 
-import type { Trace } from "../answer.ts";
+import type { Trace } from "#lib/answers/answer.ts";
 
 /** A piece of a text; `slot` is the position of the slot that brought it, null for the template's. */
 export interface Segment {

@@ -1,9 +1,8 @@
 /** Markdown of models and tools as HTML that the page may show. */
 
 import createDOMPurify, { type Config } from "dompurify";
-import { Marked } from "marked";
+import { type Block, marked } from "./blocks.ts";
 
-const marked = new Marked({ gfm: true, breaks: true });
 const purifier = createDOMPurify(window);
 /** Pictures that are part of the text. */
 const INLINE_IMAGE = /^data:image\/(png|jpeg|gif|webp);/i;
@@ -25,6 +24,8 @@ const CONFIG: Config & { RETURN_TRUSTED_TYPE: true } = {
   ],
   FORBID_ATTR: ["style", "class", "id", "name", "srcset", "background", "tabindex", "popover", "autofocus"],
   ALLOW_DATA_ATTR: false,
+  // Of formulas, code and task lists; they have words as values.
+  ADD_ATTR: ["data-math", "data-language", "data-task"],
   ALLOW_ARIA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:(?:https?|mailto|blob|data):|[^a-z]|[a-z+.-]+(?:[^a-z+.\-:]|$))/i,
   RETURN_TRUSTED_TYPE: true,
@@ -43,11 +44,12 @@ purifier.addHook("afterSanitizeAttributes", (node) => {
     node.target = "_blank";
     node.rel = "noopener noreferrer nofollow";
   }
+  if (node instanceof HTMLImageElement && !node.hasAttribute("alt")) node.alt = "";
   if (node instanceof HTMLImageElement && !isOwn(node.getAttribute("src") ?? "")) {
     // A picture of another host would tell it who reads this. The address stays readable.
     node.replaceWith(`${node.alt} ${node.getAttribute("src") ?? ""}`.trim());
   }
 });
 
-/** Return Markdown as trusted HTML. Scripts, styles, controls and foreign pictures are left out. */
-export const html = (text: string) => purifier.sanitize(marked.parse(text, { async: false }), CONFIG);
+/** Return a block of Markdown as trusted HTML. Scripts, styles, controls and foreign pictures are left out. */
+export const htmlOf = ({ tokens }: Block) => purifier.sanitize(marked.parser(tokens), CONFIG);

@@ -1,17 +1,13 @@
-/** An answer of an assistant, as the chunks of its stream say it. */
+/** An answer of an assistant. */
 
 import { ApiError, type Violation } from "#lib/api/errors.ts";
 import type { components } from "#lib/api/schema.d.ts";
-import { t } from "#lib/i18n/index.svelte.ts";
 
 type Schemas = components["schemas"];
 export type Trace = Schemas["Trace"];
 export type TraceStep = Schemas["TraceStep"];
 export type TraceSlot = Schemas["TraceSlot"];
 export type Report = Schemas["RunReport"];
-
-/** The line of progress that the server writes when all tools have ended. */
-const MERGING = "merging tool outputs";
 
 /** A line of progress. */
 export interface Status {
@@ -26,6 +22,9 @@ export interface Source {
   excerpt: string;
   /** A web address, or the name of a document. */
   origin: string;
+  /** The collection and the document that it is a page of; empty if unknown. */
+  store: string;
+  file: string;
   /** Counted from 1; null if unknown. */
   page: number | null;
   score: number | null;
@@ -64,34 +63,6 @@ export interface Answer {
   totalTokens: number | null;
 }
 
-interface Chunk {
-  choices?: {
-    delta?: {
-      content?: string | null;
-      reasoning_content?: string | null;
-      images?: { image_url?: { url?: string } }[];
-      tool_calls?: (Call & { index?: number })[];
-    };
-    finish_reason?: string | null;
-  }[];
-  event?: { type?: string; data?: Record<string, unknown> };
-  heddle?: { type?: string; data?: unknown };
-  usage?: { total_tokens?: number } | null;
-  error?: {
-    message?: string;
-    code?: string | null;
-    param?: string | null;
-    violations?: Violation[];
-    documentation_url?: string;
-  };
-}
-
-interface SourceGroup {
-  document?: string[];
-  metadata?: { source?: string; name?: string; page?: number }[];
-  distances?: number[];
-}
-
 const CONFIRM = "heddle_confirm";
 const REQUEST_ID = /\(request (req_\w+)\)/;
 
@@ -107,27 +78,6 @@ export const emptyAnswer = (): Answer => ({
   calls: [],
   totalTokens: null,
 });
-
-/** Add what a chunk says to an answer.
- *
- * Throws ApiError: The chunk says that the run failed.
- */
-export function add(answer: Answer, content: unknown, seconds: number): void {
-  const chunk = content as Chunk;
-  if (chunk.error) throw failure(chunk.error);
-  const choice = chunk.choices?.[0];
-  answer.text += choice?.delta?.content ?? "";
-  answer.reasoning += choice?.delta?.reasoning_content ?? "";
-  for (const { image_url } of choice?.delta?.images ?? [])
-    if (image_url?.url) answer.images.push(image_url.url);
-  for (const { index: _, ...call } of choice?.delta?.tool_calls ?? [])
-    if (call.function?.name) answer.calls.push(call);
-  if (choice?.finish_reason) answer.finish = choice.finish_reason;
-  if (chunk.usage?.total_tokens) answer.totalTokens = chunk.usage.total_tokens;
-  if (chunk.event) addEvent(answer, chunk.event, seconds);
-  if (chunk.heddle?.type === "report") answer.report = chunk.heddle.data as Report;
-  if (chunk.heddle?.type === "trace") answer.trace = chunk.heddle.data as Trace;
-}
 
 /** Return whether the model ended before its answer did. */
 export const isCut = ({ finish }: Answer): boolean => finish === "length";
@@ -154,31 +104,17 @@ function question(text: string): Partial<Waiting> {
   }
 }
 
-function addEvent(answer: Answer, { type, data = {} }: NonNullable<Chunk["event"]>, seconds: number): void {
-  if (type === "status" && !data["hidden"]) {
-    const kind = data["action"] === "heddle.warning" ? "warning" : "progress";
-    const description = String(data["description"] ?? "");
-    const text = description === MERGING ? t("trial.merging") : description;
-    answer.statuses.push({ text, seconds, kind });
-  }
-  if (type === "source") answer.sources.push(...sources(data));
-}
-
-function sources({ document = [], metadata = [], distances }: SourceGroup): Source[] {
-  return document.map((excerpt, index) => {
-    const { source = "", name = "", page } = metadata[index] ?? {};
-    return {
-      title: name || source,
-      excerpt,
-      origin: source,
-      page: page === undefined ? null : page + 1,
-      score: distances?.[index] ?? null,
-    };
-  });
+/** What the server says about a run that failed. */
+export interface StreamError {
+  message?: string;
+  code?: string | null;
+  param?: string | null;
+  violations?: Violation[];
+  documentation_url?: string;
 }
 
 /** Return the error that ends a stream. Its message contains the request id. */
-function failure(error: NonNullable<Chunk["error"]>): ApiError {
+export function failure(error: StreamError): ApiError {
   const message = error.message ?? "";
   const id = REQUEST_ID.exec(message)?.[1] ?? "";
   // The status is that of a failure that came late; whether it is temporary is not known.

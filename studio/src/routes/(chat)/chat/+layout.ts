@@ -1,0 +1,3 @@
+import { signedIn } from "#lib/session.svelte.ts";
+
+export const load = signedIn;
