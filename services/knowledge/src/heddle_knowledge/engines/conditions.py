@@ -15,7 +15,7 @@ Scalar = str | int
 
 LABELS = "labels"
 """The column of metadata: a list of one text for each entry, and a first one that is empty."""
-LONGEST_VALUE = 500
+_LONGEST_VALUE = 500
 """Characters: PostgreSQL's index of a list takes texts of at most 2,712 bytes, key included."""
 BETWEEN_ENTRIES = "\x1e"
 BETWEEN_KEY_AND_VALUE = "\x1f"
@@ -108,11 +108,11 @@ def labels(metadata: Mapping[str, str]) -> list[str]:
 def label(key: str, value: str) -> str:
     """Write one entry; the two marks that divide are no part of a key or value that is kept.
 
-    Of a value of more than `LONGEST_VALUE` characters it has the beginning and a digest.
+    Of a value of more than 500 characters it has the beginning and a digest.
     """
-    if len(value) > LONGEST_VALUE:
+    if len(value) > _LONGEST_VALUE:
         digest = sha256(value.encode(errors="surrogatepass")).hexdigest()
-        value = f"{value[:LONGEST_VALUE]}…{digest}"
+        value = f"{value[:_LONGEST_VALUE]}…{digest}"
     return key.translate(_RESERVED) + BETWEEN_KEY_AND_VALUE + value.translate(_RESERVED)
 
 
