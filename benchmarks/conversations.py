@@ -16,13 +16,14 @@ from heddle.conversation.v1 import conversation_pb2 as pb
 from heddle_assistants.conversations.answers import Answers
 from heddle_assistants.conversations.items import Line, add
 from heddle_assistants.conversations.owners import Owners, now, writing
-from heddle_assistants.conversations.store import Conversations, extend, find
+from heddle_assistants.conversations.store import Conversations, extended, find
 from heddle_assistants.conversations.words import texts_of, words_of
 from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import SCHEMA, conversation_items
 from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.database.engine import Database, open_database
+from heddle_runtime.storage.database.prepared import execute
 from heddle_runtime.storage.database.upgrading import upgrade
 from sqlalchemy import select
 
@@ -77,7 +78,7 @@ async def _fill(database: Database, owners: Owners, stored: Conversations) -> st
         async with writing(database, owners) as (connection, owner):
             row = await find(connection, owner, identifier)
             last = await add(connection, owner, Line(identifier, "", ""), items, now())
-            await extend(connection, owner, row, last, documents)
+            await execute(connection, extended(owner, row, last, documents)[0])
     return identifier
 
 
