@@ -15,6 +15,7 @@ from heddle.assistant.v1 import (
 )
 from heddle.audit.v1 import audit_pb2
 from heddle.conversation.v1 import conversation_pb2
+from heddle.group.v1 import group_pb2
 from heddle.migration.v1 import migration_pb2
 from heddle.usage.v1 import usage_pb2
 from heddle_assistants.accounts import checks, resolution, settings_text
@@ -26,6 +27,8 @@ from heddle_assistants.conversations import items as stored_items
 from heddle_assistants.conversations import store as conversations
 from heddle_assistants.database.paging import check_length
 from heddle_assistants.field_checks import may_be_user
+from heddle_assistants.groups import members
+from heddle_assistants.groups import store as groups
 from heddle_assistants.imports import conflict_resolution
 from heddle_assistants.questions.store import check as check_questions
 from heddle_assistants.repository import quotas
@@ -122,12 +125,17 @@ def _compared(parts: int) -> bool:
     return all(each.kind != versions_pb2.TextPiece.KIND_EQUAL for each in pieces)
 
 
+def _group(**fields: Any) -> group_pb2.Group:
+    return group_pb2.Group(**{"title": "Biology", "teachers": ["ana@uni.example"]} | fields)
+
+
 def _item(size: int = 2) -> conversation_pb2.Item:
     return conversation_pb2.Item(id="i", document_json="{}".ljust(size))
 
 
 _ASSISTANTS, _CONVERSION = "heddle_assistants", "heddle_conversion"
 _STORED = f"{_ASSISTANTS}.conversations"
+_GROUPS = f"{_ASSISTANTS}.groups"
 _USAGE = f"{_ASSISTANTS}.usage"
 _SIGN_IN = "heddle_assistants.accounts.sign_in"
 ROWS: dict[str, Check] = {
@@ -160,6 +168,20 @@ ROWS: dict[str, Check] = {
         conversation_pb2.Conversation(title="x" * n)
     ),
     f"{_STORED}.store.MAX_NEW_ITEMS": lambda n: conversations.new_items([_item()] * n) and None,
+    f"{_GROUPS}.store.MAX_TITLE": lambda n: groups.check(_group(title="x" * n)),
+    f"{_GROUPS}.store.MAX_TEACHERS": lambda n: groups.check(_group(teachers=["a@b.example"] * n)),
+    f"{_GROUPS}.store.MAX_ASSISTANTS": lambda n: groups.check(_group(assistants=["1"] * n)),
+    f"{_GROUPS}.members.MAX_ADDED": lambda n: members.check_emails(["a@b.example"] * n),
+    f"{_GROUPS}.members.MAX_MEMBERS": members.check_count,
+    f"{_GROUPS}.members.MAX_USES": lambda n: (
+        members.bounds_of_code(group_pb2.CreateJoiningCodeRequest(uses=n), 0) and None
+    ),
+    f"{_GROUPS}.members._MAX_DAYS": lambda n: (
+        members.bounds_of_code(
+            group_pb2.CreateJoiningCodeRequest(expire_time={"seconds": n * 86_400}), 0
+        )
+        and None
+    ),
     f"{_ASSISTANTS}.questions.store.MAX_QUESTIONS": _questions,
     f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
     f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),

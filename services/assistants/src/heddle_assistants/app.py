@@ -18,6 +18,7 @@ from heddle.assistant.v1 import (
 from heddle.audit.v1 import audit_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.conversation.v1 import conversation_pb2_grpc
+from heddle.group.v1 import group_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
@@ -56,6 +57,9 @@ from heddle_assistants.database.schema import SCHEMA
 from heddle_assistants.following.applying import Applying
 from heddle_assistants.following.claims import Claims
 from heddle_assistants.following.servicer import FollowingServicer
+from heddle_assistants.groups.members import Members
+from heddle_assistants.groups.servicer import GroupServicer
+from heddle_assistants.groups.store import Groups
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.jobs.servicer import JobServicer
 from heddle_assistants.jobs.store import Jobs
@@ -302,6 +306,10 @@ async def app(
                     Conversations(database, owners, settings.conversation_days),
                     Answers(database, owners),
                 ),
+            ),
+            bind(
+                group_pb2_grpc.add_GroupServiceServicer_to_server,
+                GroupServicer(Groups(database, audit), Members(database, audit)),
             ),
             accounts,
         ]

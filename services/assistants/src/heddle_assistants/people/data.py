@@ -24,7 +24,11 @@ _KEYS = {"sessions", "passwords", "api_keys"}
 _LAST = {"users", "organizations"}
 """The tables that are erased last: until then they name the persons who need a pseudonym."""
 ALL = frozenset(schema.metadata.tables)
-_PARENTS = {"assistant_id": schema.assistants, "user_id": schema.users}
+_PARENTS = {
+    "assistant_id": schema.assistants,
+    "user_id": schema.users,
+    "group_id": schema.learner_groups,
+}
 
 
 class DatabaseData:

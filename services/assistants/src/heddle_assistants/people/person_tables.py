@@ -125,6 +125,12 @@ def places_of(subject: Subject) -> Iterator[TablePlace]:
     shared = schema.assistant_users.c.assistant_id.in_(_of_organization(subject))
     with_person = shared & (schema.assistant_users.c.email == email)
     yield TablePlace(schema.assistant_users, with_person, _DELETED)
+    groups = select(schema.learner_groups.c.id).where(
+        schema.learner_groups.c.organization_id == subject.organization_id
+    )
+    members = schema.group_members.c
+    in_group = members.group_id.in_(groups) & (members.email == email)
+    yield TablePlace(schema.group_members, in_group, _DELETED)
     for table in OWNED:
         owned = (table.c.organization_id == subject.organization_id) & (
             table.c.owner_email == email
