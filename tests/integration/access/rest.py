@@ -302,7 +302,9 @@ ROUTES: dict[str, Route] = {
     "PUT /prompts/{id}": Route(CHANGE, lambda it: {**_saved_prompt(it), "json": _PROMPT}),
     "DELETE /prompts/{id}": Route(CHANGE, _saved_prompt),
     # Groups
-    "POST /groups": Route(CREATORS, lambda _: {"json": {"title": "Biology"}}),
+    "POST /groups": Route(
+        CREATORS, lambda _: {"json": {"title": "Biology", "teachers": [OWNER.subject]}}
+    ),
     "GET /groups": Route(LIST_OWN | {"admin": "200"}, lambda it: {"params": {"seen": it.group}}),
     "GET /groups/{id}": Route(MANAGED, _of(id="group")),
     "PUT /groups/{id}": Route(
@@ -315,13 +317,12 @@ ROUTES: dict[str, Route] = {
         MANAGED | WITHOUT_RIGHT, _with(_of(id="group"), emails=["new@uni.example"])
     ),
     "DELETE /groups/{group}/members/{email}": Route(
-        UPLOADED | {"owner": "404"},
-        lambda it: {"path": {"group": it.group, "email": "strange@uni.example"}},
+        MANAGED, lambda it: {"path": {"group": it.group, "email": "new@uni.example"}}
     ),
     "POST /groups/{id}/code": Route(MANAGED | WITHOUT_RIGHT, _with(_of(id="group"), uses=1)),
     "DELETE /groups/{id}/code": Route(MANAGED | WITHOUT_RIGHT, _of(id="group")),
     "POST /groups/join": Route(
-        UPLOADED | {"owner": "404"}, lambda it: {"json": {"code": it.group[:9]}}
+        UPLOADED | {"owner": "404", "operator": "403"}, lambda it: {"json": {"code": it.group[:9]}}
     ),
     # Audit log
     "GET /audit": Route(

@@ -411,7 +411,9 @@ RPCS: dict[str, Rpc] = {
     "Conversation.GetResponse": Rpc(UPLOADED, _id("response")),
     "Conversation.DeleteResponse": Rpc(UPLOADED, _id("response")),
     # Groups
-    "Group.CreateGroup": Rpc(CREATORS, lambda _: {"group": {"title": "Biology"}}),
+    "Group.CreateGroup": Rpc(
+        CREATORS, lambda _: {"group": {"title": "Biology", "teachers": [OWNER.subject]}}
+    ),
     "Group.GetGroup": Rpc(MANAGED, _id("group")),
     "Group.ListGroups": Rpc(LIST_OWN | {"admin": "200"}, lambda it: {"page_size": len(it.group)}),
     "Group.UpdateGroup": Rpc(
@@ -423,13 +425,12 @@ RPCS: dict[str, Rpc] = {
     "Group.AddMembers": Rpc(
         MANAGED | WITHOUT_RIGHT, lambda it: {"id": it.group, "emails": ["new@uni.example"]}
     ),
-    "Group.RemoveMember": Rpc(
-        UPLOADED | {"owner": "404"},
-        lambda it: {"group": it.group, "email": "strange@uni.example"},
-    ),
+    "Group.RemoveMember": Rpc(MANAGED, lambda it: {"group": it.group, "email": "new@uni.example"}),
     "Group.CreateJoiningCode": Rpc(MANAGED | WITHOUT_RIGHT, _id("group")),
     "Group.DeleteJoiningCode": Rpc(MANAGED | WITHOUT_RIGHT, _id("group")),
-    "Group.JoinGroup": Rpc(UPLOADED | {"owner": "404"}, lambda it: {"code": it.group[:9]}),
+    "Group.JoinGroup": Rpc(
+        UPLOADED | {"owner": "404", "operator": "403"}, lambda it: {"code": it.group[:9]}
+    ),
     # Runs
     "Orchestrator.RunCompletion": Rpc(TRACED, _run),
     "Orchestrator.RunCompletion with a trace": Rpc(

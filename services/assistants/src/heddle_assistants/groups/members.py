@@ -88,10 +88,10 @@ class Members:
             return added
 
     async def remove(self, group: str, email: str, identity: Identity) -> None:
-        """Remove a member; those who manage the group any, and members themselves.
+        """Remove a member if it is one; those who manage the group any, and members themselves.
 
         Raises:
-            NotFoundError: There is no such member, or the caller may not remove it.
+            NotFoundError: There is no group from which the caller may remove it.
         """
         address = canonical_email(email)
         itself = address == identity.subject
@@ -99,9 +99,8 @@ class Members:
             which = visible(identity) if itself else managed(identity)
             row = await found(connection, group, which, lock=True)
             one = (_M.group_id == row.id) & (_M.email == address.replace("\0", "")) & ~_M.is_teacher
-            if not (await connection.execute(delete(group_members).where(one))).rowcount:
-                raise NotFoundError(f"The group has no member {address[:100]!r}.", group=group)
-            changes.append(change_of("remove_member", row, member=address))
+            if (await connection.execute(delete(group_members).where(one))).rowcount:
+                changes.append(change_of("remove_member", row, member=address))
 
     async def make_code(
         self, request: pb.CreateJoiningCodeRequest, identity: Identity
