@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from assistants.serving import ADA, ADMIN, Caller, Service
+from assistants.serving import ADA, ADMIN, SERVICE, Caller, Service
+from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2
 from heddle.group.v1 import group_pb2 as pb
 from heddle_assistants.database.schema import audit_events, learner_groups
-from heddle_assistants.groups.members import check_count, follow_claims
+from heddle_assistants.groups.members import check_count
 from heddle_runtime.errors import (
     ConflictError,
     HeddleError,
@@ -155,22 +156,24 @@ async def test_members_are_added_by_their_addresses_and_listed(service: Service)
     assert await emails(ada, group) == [LEO.subject]
 
 
-async def test_a_claim_of_an_identity_provider_makes_members(
-    service: Service, database: Database
-) -> None:
-    ada = service.as_(ADA)
+async def test_a_claim_of_an_identity_provider_makes_members(service: Service) -> None:
+    ada, gateway = service.as_(ADA), service.as_(SERVICE)
     group = (await create(ada, claim="bio-1")).id
     by_address = pb.AddMembersRequest(id=group, emails=[MIA.subject])
     await ada.ask(ada.groups.AddMembers, by_address)
     for claims, expected in (
-        (["bio-1", "x"], [LEO.subject, MIA.subject]),
+        (["bio-1", "x", "", "\0"], [LEO.subject, MIA.subject]),
         (["bio-1"], [LEO.subject, MIA.subject]),
         ([], [MIA.subject]),
     ):
-        async with database.writing() as connection:
-            await follow_claims(connection, "uni", LEO.subject, claims)
-            await follow_claims(connection, "uni", MIA.subject, claims)
-            await follow_claims(connection, "college", BOB.subject, claims)
+        for who in (LEO, MIA):
+            request = account_pb2.SignInWithProviderRequest(
+                email=who.subject,
+                provider="sso",
+                groups=claims,
+                new_user=account_pb2.NewUser(organization="uni", role="member"),
+            )
+            await gateway.ask(gateway.accounts.SignInWithProvider, request)
         assert await emails(ada, group) == expected
 
 

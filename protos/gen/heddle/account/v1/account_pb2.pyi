@@ -1871,6 +1871,7 @@ class SignInWithProviderRequest(_message.Message):
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     ORGANIZATIONS_FIELD_NUMBER: _builtins.int
     NEW_USER_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
     email: _builtins.str
     """The address that the provider has verified."""
     provider: _builtins.str
@@ -1889,6 +1890,12 @@ class SignInWithProviderRequest(_message.Message):
         in `organizations`. If not set, none is created.
         """
 
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the provider says about the groups of the user, at most 1000. The user is a member of the
+        groups of learners with one of these as their `claim`, and leaves others with a claim.
+        """
+
     def __init__(
         self,
         *,
@@ -1897,10 +1904,11 @@ class SignInWithProviderRequest(_message.Message):
         organization: _builtins.str = ...,
         organizations: _abc.Iterable[_builtins.str] | None = ...,
         new_user: Global___NewUser | None = ...,
+        groups: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["new_user", b"new_user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "new_user", b"new_user", "organization", b"organization", "organizations", b"organizations", "provider", b"provider"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "groups", b"groups", "new_user", b"new_user", "organization", b"organization", "organizations", b"organizations", "provider", b"provider"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

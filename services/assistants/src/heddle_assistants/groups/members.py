@@ -37,6 +37,8 @@ from heddle_assistants.groups.store import address_violations
 
 MAX_MEMBERS = 5_000
 MAX_ADDED = 1_000
+MAX_CLAIMS = 1_000
+"""The maximum number of claims of a user that count."""
 _ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 """Letters and digits that people do not confuse."""
 _CODE_CHARACTERS = 12
@@ -167,8 +169,9 @@ async def follow_claims(
 
     The user leaves those that it joined so, and whose claims are no longer confirmed.
     """
-    query = GROUPS.where(_G.claim != "", organizations.c.slug == organization)
-    rows = (await connection.execute(query.where(_G.claim.in_(claims)))).all()
+    known = [each for each in claims if each and "\0" not in each]
+    query = GROUPS.where(organizations.c.slug == organization, _G.claim.in_(known))
+    rows = (await connection.execute(query)).all()
     mine = (_M.email == email) & _M.by_claim
     here = select(_G.id).join(organizations).where(organizations.c.slug == organization)
     gone = _M.group_id.in_(here) & _M.group_id.not_in([row.id for row in rows])
