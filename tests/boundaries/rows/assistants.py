@@ -59,7 +59,7 @@ def _reserved(**fields: Any) -> None:
 
 def _summed(count: int) -> None:
     request = usage_pb2.SummarizeUsageRequest(assistant_ids=["1"] * count)
-    days._conditions(Identity("ann"), request, days.Period(days._FIRST, days._FIRST))
+    days._conditions(Identity("ann"), request, days.Period(days.FIRST_DAY, days.FIRST_DAY))
 
 
 def _priced(dollars: int) -> object:

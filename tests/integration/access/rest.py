@@ -324,6 +324,10 @@ ROUTES: dict[str, Route] = {
     "POST /groups/join": Route(
         UPLOADED | {"owner": "404", "operator": "403"}, lambda it: {"json": {"code": it.group[:9]}}
     ),
+    "GET /groups/{group}/insights": Route(MANAGED | WITHOUT_RIGHT, _of(group="group")),
+    "GET /assistants/{assistant}/insights": Route(
+        MANAGED | WITHOUT_RIGHT, _of(assistant="assistant")
+    ),
     # Audit log
     "GET /audit": Route(
         AUDIT, lambda it: {"params": {"object_type": "assistant", "object_id": it.assistant}}

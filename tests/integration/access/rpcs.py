@@ -431,6 +431,12 @@ RPCS: dict[str, Rpc] = {
     "Group.JoinGroup": Rpc(
         UPLOADED | {"owner": "404", "operator": "403"}, lambda it: {"code": it.group[:9]}
     ),
+    "Insight.SummarizeQuestions of a group": Rpc(
+        MANAGED | WITHOUT_RIGHT, lambda it: {"group": it.group}
+    ),
+    "Insight.SummarizeQuestions of an assistant": Rpc(
+        MANAGED | WITHOUT_RIGHT, lambda it: {"assistant": it.assistant}
+    ),
     # Runs
     "Orchestrator.RunCompletion": Rpc(TRACED, _run),
     "Orchestrator.RunCompletion with a trace": Rpc(

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from heddle.conversation.v1 import conversation_pb2 as pb
+from heddle_runtime.errors import NotSetUpError
 from heddle_runtime.storage.database.engine import Database
-from heddle_runtime.storage.database.prepared import Call, Prepared, execute
+from heddle_runtime.storage.database.prepared import Call, Prepared, Values, execute
 from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -13,6 +14,7 @@ from heddle_assistants.conversations.items import (
     COLUMNS,
     INSERT,
     MAX_ITEMS,
+    Documents,
     Line,
     documents_of,
     is_id,
@@ -29,6 +31,7 @@ from heddle_assistants.conversations.owners import AnyRow, Owner, Owners, now, w
 from heddle_assistants.conversations.store import extended, find, row_of
 from heddle_assistants.database.schema import conversation_items, conversations, responses
 from heddle_assistants.field_checks import require
+from heddle_assistants.insights.counting import Counting, adding
 
 _RESPONSE = Prepared(
     select(
@@ -57,6 +60,7 @@ _REPLACE = Prepared(
 )
 _RUNNING = ("queued", "in_progress")
 _STATUSES = (*_RUNNING, "completed", "incomplete", "failed", "cancelled")
+_COUNTED = ("completed", "incomplete", "failed")
 SILENCE = 60
 """Seconds after which a running response that is not replaced has failed."""
 INTERRUPTED = "failed"
@@ -65,16 +69,36 @@ INTERRUPTED = "failed"
 class Answers:
     """Reads and writes the responses of the caller."""
 
-    def __init__(self, database: Database, owners: Owners) -> None:
+    def __init__(self, database: Database, owners: Owners, counting: Counting) -> None:
         self._database = database
         self._owners = owners
+        self._counting = counting
 
     async def put(self, request: pb.PutResponseRequest) -> pb.PutResponseResponse:
-        """Store or replace a response; return the status that is stored."""
+        """Store or replace a response, and count it when it ends; return the stored status.
+
+        What is not stored, because the organisation stores nothing, is counted too.
+        """
         response = request.response
         require(is_id(response.id), "response.id", "must be letters, digits, _ and -")
         require(response.status in _STATUSES, "response.status", f"must be of {_STATUSES}")
-        documents = documents_of(request.input, "input") + documents_of(request.output, "output")
+        output = documents_of(request.output, "output")
+        documents = documents_of(request.input, "input") + output
+        counted = None
+        if response.status in _COUNTED:
+            counted = await self._counting.answer(request, output)
+        try:
+            return await self._put(request, documents, counted)
+        except NotSetUpError:
+            if counted:
+                async with self._database.writing() as connection:
+                    await execute(connection, *adding(connection, counted))
+            raise
+
+    async def _put(
+        self, request: pb.PutResponseRequest, documents: Documents, counted: Values | None
+    ) -> pb.PutResponseResponse:
+        response = request.response
         place = {
             "id": response.id,
             "conversation": response.conversation,
@@ -105,6 +129,7 @@ class Answers:
                     owner, conversation, last, documents, request.assistant
                 )
                 calls.append(extension)
+            calls += adding(connection, counted)
             await store(connection, *calls, owner.counters())
             if owner.items > MAX_ITEMS:
                 await make_room(connection, owner, line)

@@ -34,6 +34,7 @@ from heddle_assistants.conversations.words import matches, texts_of, words_of
 from heddle_assistants.database.paging import check_length
 from heddle_assistants.database.schema import conversation_items, conversations, responses
 from heddle_assistants.field_checks import require
+from heddle_assistants.insights.counting import Counting
 
 _DAY = 86_400
 _BATCH = 500
@@ -59,8 +60,9 @@ _EXTEND = Prepared(
 class Conversations:
     """Reads and writes the conversations of the caller."""
 
-    def __init__(self, database: Database, owners: Owners, days: int) -> None:
+    def __init__(self, database: Database, owners: Owners, days: int, counting: Counting) -> None:
         """Take the days after which conversations of organisations that name none are deleted."""
+        self._counting = counting
         self._database = database
         self._owners = owners
         self._days = days
@@ -208,12 +210,22 @@ class Conversations:
             await find(connection, owner, request.conversation)
             items = conversation_items.c
             query = select(*COLUMNS).where(items.conversation_id == request.conversation)
-            await _item(connection, query, request.id)
+            item = await _item(connection, query, request.id)
+            await self._count(connection, owner, item, feedback.rating)
             is_empty = feedback == pb.Feedback()
             value = None if is_empty else sealed_feedback(owner, request.id, feedback)
             changed = update(conversation_items).where(items.id == request.id)
             await connection.execute(changed.values(feedback=value))
         return feedback
+
+    async def _count(
+        self, connection: AsyncConnection, owner: Owner, item: AnyRow, rating: int
+    ) -> None:
+        query = select(responses.c.body).where(responses.c.id == item.response_id)
+        if (body := await connection.scalar(query)) is not None:
+            document = owner.sealing.open(body, item.response_id)
+            before = message(owner, item).feedback.rating
+            await self._counting.rating(connection, document, item.created_at, before, rating)
 
     def _message(self, owner: Owner | None, row: AnyRow) -> pb.Conversation:
         assert owner is not None  # noqa: S101 - the row is the owner's
