@@ -13,6 +13,7 @@ from heddle_gateway.auth.credentials import KeyCredential, SessionCredential
 from heddle_gateway.auth.sessions import Session
 from heddle_gateway.http.models import Model, Seconds
 from heddle_gateway.login.ways import SignInWays, sign_in_ways
+from heddle_gateway.openai.chat.task_model import organization_settings
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 
@@ -33,6 +34,14 @@ class Features(Model):
 
     login: SignInWays
     extensions: list[str] = Field(description="The names of what installed packages add.")
+
+
+class ChatFeatures(Model):
+    """What the organisation says about the chat."""
+
+    notice: str = Field(description="A text for all users of the chat; empty for none.")
+    link: str = Field(description="The address of a page about it; empty for none.")
+    stores: bool = Field(description="Whether the organisation stores conversations.")
 
 
 class Me(Model):
@@ -63,6 +72,7 @@ class Me(Model):
         "HEAD need with the cookie of a session. Null without a session."
     )
     features: Features
+    chat: ChatFeatures
 
 
 @routes.get("/v1/me")
@@ -92,6 +102,7 @@ async def read_me(api: Call) -> Me:
         expires_at=credential.expires_at if isinstance(credential, KeyCredential) else None,
         csrf_token=None,
         features=_features(api),
+        chat=await _chat(api, home(identity)),
     )
 
 
@@ -116,7 +127,13 @@ async def me_of_session(api: Call, session: Session) -> Me:
         expires_at=message.expire_time.seconds,
         csrf_token=session.csrf_token,
         features=_features(api),
+        chat=await _chat(api, message.organization),
     )
+
+
+async def _chat(api: Call, organization: str) -> ChatFeatures:
+    chat = (await organization_settings(api.state, organization)).chat
+    return ChatFeatures(notice=chat.notice, link=chat.link, stores=not chat.stores_nothing)
 
 
 def rights_of(identity: Identity) -> list[Right]:
