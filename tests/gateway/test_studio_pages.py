@@ -9,7 +9,6 @@ import pytest
 from gateway.accounts import ANN
 from gateway.accounts import gateway as organisations
 from gateway.conftest import gateway
-from heddle.assistant.v1.assistant_pb2 import Assistant
 from heddle_gateway.studio_pages import POLICY
 
 SCRIPT = "_app/immutable/start-0123456789ab.js"
@@ -54,8 +53,8 @@ async def test_only_allowed_hosts_show_the_chat_of_an_assistant(
 ) -> None:
     hosts = {"frame_hosts": "lms.example *.uni.example", "notice": "Be kind."}
     async with organisations(tmp_path, "local", studio_folder=built) as bench:
-        bench.neighbours.assistants.kept = (Assistant(id="1", organization="uni"),)
-        await bench.organization("uni", chat=hosts)
+        for organization in ("default", "uni"):  # that of the assistant, and Ann's
+            await bench.organization(organization, chat=hosts)
         redirected = await bench.client.get("/chat/1")
         assert redirected.status_code == 303
         path = redirected.headers["location"]

@@ -5,6 +5,7 @@ from typing import Any
 
 from boundaries.rows.forms import Check
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import (
     assistant_pb2,
     jobs_pb2,
@@ -129,6 +130,11 @@ def _group(**fields: Any) -> group_pb2.Group:
     return group_pb2.Group(**{"title": "Biology", "teachers": ["ana@uni.example"]} | fields)
 
 
+def _code(days: int = 1, uses: int = 1) -> None:
+    end = Timestamp(seconds=days * 86_400)
+    members.bounds_of_code(group_pb2.CreateJoiningCodeRequest(expire_time=end, uses=uses), 0)
+
+
 def _item(size: int = 2) -> conversation_pb2.Item:
     return conversation_pb2.Item(id="i", document_json="{}".ljust(size))
 
@@ -173,15 +179,8 @@ ROWS: dict[str, Check] = {
     f"{_GROUPS}.store.MAX_ASSISTANTS": lambda n: groups.check(_group(assistants=["1"] * n)),
     f"{_GROUPS}.members.MAX_ADDED": lambda n: members.check_emails(["a@b.example"] * n),
     f"{_GROUPS}.members.MAX_MEMBERS": members.check_count,
-    f"{_GROUPS}.members.MAX_USES": lambda n: (
-        members.bounds_of_code(group_pb2.CreateJoiningCodeRequest(uses=n), 0) and None
-    ),
-    f"{_GROUPS}.members._MAX_DAYS": lambda n: (
-        members.bounds_of_code(
-            group_pb2.CreateJoiningCodeRequest(expire_time={"seconds": n * 86_400}), 0
-        )
-        and None
-    ),
+    f"{_GROUPS}.members.MAX_USES": lambda n: _code(uses=n),
+    f"{_GROUPS}.members._MAX_DAYS": _code,
     f"{_ASSISTANTS}.questions.store.MAX_QUESTIONS": _questions,
     f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
     f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),

@@ -512,6 +512,7 @@ NO_IDENTIFIER = {
     "GET /login/oidc/{provider}/callback",
     *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
     *("GET /", "GET /errors", "GET /studio", "GET /studio/{path}"),
+    *("GET /chat/{assistant}", "GET /studio/chat/framed/{assistant}"),
     *("GET /docs", "GET /docs/{path}"),
     *("GET /connectors", "GET /prompt-processors", "GET /strategies", "GET /tools"),
 }

@@ -76,7 +76,7 @@ class Things:
 
     @cached_property
     def group(self) -> str:
-        """A group that is nobody's but the owner's: sharing assistants shows no group."""
+        """A group without members: assistants that are shared show no group."""
         return str(self._post("/groups", json={"title": self.content})["id"])
 
     @cached_property

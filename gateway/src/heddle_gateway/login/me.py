@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal, cast
 
 from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.callers import Identity, home
 from heddle_runtime.identity.permissions import LEAST_ROLES, Right, has, may_own
@@ -13,7 +14,6 @@ from heddle_gateway.auth.credentials import KeyCredential, SessionCredential
 from heddle_gateway.auth.sessions import Session
 from heddle_gateway.http.models import Model, Seconds
 from heddle_gateway.login.ways import SignInWays, sign_in_ways
-from heddle_gateway.openai.chat.task_model import organization_settings
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 
@@ -132,7 +132,10 @@ async def me_of_session(api: Call, session: Session) -> Me:
 
 
 async def _chat(api: Call, organization: str) -> ChatFeatures:
-    chat = (await organization_settings(api.state, organization)).chat
+    try:
+        chat = (await api.state.organizations.of(organization, "")).chat
+    except HeddleError:  # who the caller is does not depend on it
+        chat = pb.ChatSettings()
     return ChatFeatures(notice=chat.notice, link=chat.link, stores=not chat.stores_nothing)
 
 

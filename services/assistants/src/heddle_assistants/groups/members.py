@@ -1,4 +1,4 @@
-"""The members of groups: added by their addresses, by a code, or by an identity provider."""
+"""The members of groups: added by their addresses, or by a code."""
 
 import secrets
 import time
@@ -27,18 +27,16 @@ from heddle_assistants.groups.rows import (
     AnyRow,
     change_of,
     code_message,
-    found,
-    held,
+    locked_group,
     managed,
     messages,
+    read_group,
     visible,
 )
 from heddle_assistants.groups.store import address_violations
 
 MAX_MEMBERS = 5_000
 MAX_ADDED = 1_000
-MAX_CLAIMS = 1_000
-"""The maximum number of claims of a user that count."""
 _ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 """Letters and digits that people do not confuse."""
 _CODE_CHARACTERS = 12
@@ -62,7 +60,7 @@ class Members:
         size = page_size(request.page_size)
         after = read_token(request.page_token) if request.page_token else ""
         async with self._database.reading() as connection:
-            await found(connection, request.id, managed(identity))
+            await read_group(connection, request.id, managed(identity))
             query = select(_M.email, _M.joined_at).where(
                 _M.group_id == request.id, ~_M.is_teacher, _M.email > after
             )
@@ -83,7 +81,7 @@ class Members:
         """
         check_emails(emails)
         async with self._audit.writing() as (connection, changes):
-            row = await held(connection, group, identity)
+            row = await locked_group(connection, group, identity)
             added = await _added(connection, row, {canonical_email(each) for each in emails})
             if added:
                 changes.append(change_of("add_members", row, members=" ".join(added)))
@@ -99,7 +97,7 @@ class Members:
         itself = address == identity.subject
         async with self._audit.writing() as (connection, changes):
             which = visible(identity) if itself else managed(identity)
-            row = await found(connection, group, which, lock=True)
+            row = await read_group(connection, group, which, lock=True)
             one = (_M.group_id == row.id) & (_M.email == address.replace("\0", "")) & ~_M.is_teacher
             if (await connection.execute(delete(group_members).where(one))).rowcount:
                 changes.append(change_of("remove_member", row, member=address))
@@ -127,7 +125,7 @@ class Members:
         uses: int,
     ) -> None:
         async with self._audit.writing() as (connection, changes):
-            row = await held(connection, group, identity)
+            row = await locked_group(connection, group, identity)
             query = update(learner_groups).where(_G.id == row.id)
             await connection.execute(query.values(code=code, code_expires_at=end, code_uses=uses))
             changes.append(change_of(action, row, expires_at=end, uses=uses))
@@ -162,35 +160,13 @@ class Members:
             return group
 
 
-async def follow_claims(
-    connection: AsyncConnection, organization: str, email: str, claims: Sequence[str]
-) -> None:
-    """Let a user be in the groups whose claims an identity provider confirms.
-
-    The user leaves those that it joined so, and whose claims are no longer confirmed.
-    """
-    known = [each for each in claims if each and "\0" not in each]
-    query = GROUPS.where(organizations.c.slug == organization, _G.claim.in_(known))
-    rows = (await connection.execute(query)).all()
-    mine = (_M.email == email) & _M.by_claim
-    here = select(_G.id).join(organizations).where(organizations.c.slug == organization)
-    gone = _M.group_id.in_(here) & _M.group_id.not_in([row.id for row in rows])
-    await connection.execute(delete(group_members).where(mine, gone))
-    for row in rows:
-        await _added(connection, row, {email}, by_claim=True)
-
-
-async def _added(
-    connection: AsyncConnection, row: AnyRow, emails: set[str], *, by_claim: bool = False
-) -> list[str]:
+async def _added(connection: AsyncConnection, row: AnyRow, emails: set[str]) -> list[str]:
     here = select(_M.email).where(_M.group_id == row.id)
     new = sorted(emails - {*await connection.scalars(here.where(_M.email.in_(emails)))})
     count = await connection.scalar(select(func.count()).where(_M.group_id == row.id)) or 0
     check_count(count + len(new))
     now = int(time.time())
-    values = [
-        {"group_id": row.id, "email": each, "by_claim": by_claim, "joined_at": now} for each in new
-    ]
+    values = [{"group_id": row.id, "email": each, "joined_at": now} for each in new]
     if values:
         await connection.execute(insert(group_members), values)
     return new

@@ -55,23 +55,23 @@ def _in(identity: Identity, *also: ColumnElement[bool]) -> ColumnElement[bool]:
     return and_(_G.id.in_(mine), organizations.c.slug == home(identity))
 
 
-async def held(connection: AsyncConnection, identifier: str, identity: Identity) -> AnyRow:
+async def locked_group(connection: AsyncConnection, identifier: str, identity: Identity) -> AnyRow:
     """Return a group that a caller manages, locked until the transaction ends.
 
     Raises:
         NotFoundError: There is none.
     """
-    return await found(connection, identifier, managed(identity), lock=True)
+    return await read_group(connection, identifier, managed(identity), lock=True)
 
 
-async def found(
+async def read_group(
     connection: AsyncConnection,
     identifier: str,
     which: ColumnElement[bool],
     *,
     lock: bool = False,
 ) -> AnyRow:
-    """Return a group that fulfils a condition. Raises as `held`."""
+    """Return a group that fulfils a condition. Raises as `locked_group`."""
     if "\0" in identifier:
         raise no_group(identifier)
     query = GROUPS.where(_G.id == identifier, which)

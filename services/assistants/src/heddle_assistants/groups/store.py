@@ -35,9 +35,9 @@ from heddle_assistants.groups.rows import (
     GROUPS,
     AnyRow,
     etag_of,
-    found,
-    held,
+    locked_group,
     messages,
+    read_group,
     visible,
 )
 from heddle_assistants.sharing.store import address_fault
@@ -87,7 +87,7 @@ class Groups:
     async def get(self, identifier: str, identity: Identity) -> tuple[pb.Group, str]:
         """Return a group that a caller manages or is in, and its etag."""
         async with self._database.reading() as connection:
-            row = await found(connection, identifier, visible(identity))
+            row = await read_group(connection, identifier, visible(identity))
             [group] = await messages(connection, [row], identity)
             return group, etag_of(row)
 
@@ -112,7 +112,7 @@ class Groups:
             NotFoundError: There is none that the caller manages.
         """
         async with self._audit.writing() as (connection, changes):
-            row = await held(connection, group.id, identity)
+            row = await locked_group(connection, group.id, identity)
             if etag not in ("", etag_of(row)):
                 message = f"The group {group.id!r} changed since it was read. Read it again."
                 raise ConflictError(message, group=group.id)
@@ -136,7 +136,7 @@ class Groups:
     async def delete(self, identifier: str, identity: Identity) -> None:
         """Delete a group that a caller manages."""
         async with self._audit.writing() as (connection, changes):
-            row = await held(connection, identifier, identity)
+            row = await locked_group(connection, identifier, identity)
             [before] = await messages(connection, [row], identity)
             for table in (group_assistants, group_members):  # not every connection does it itself
                 await connection.execute(delete(table).where(table.c.group_id == identifier))

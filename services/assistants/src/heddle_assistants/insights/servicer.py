@@ -20,7 +20,7 @@ from heddle_assistants.database.schema import (
     group_members,
     question_days,
 )
-from heddle_assistants.groups.rows import found, managed
+from heddle_assistants.groups.rows import managed, read_group
 from heddle_assistants.usage.days import FIRST_DAY, Period, period_of
 
 LEAST_LEARNERS = 3
@@ -52,7 +52,7 @@ class InsightServicer(pb_grpc.InsightServiceServicer):
     async def _of_group(self, request: pb.SummarizeQuestionsRequest) -> list[ColumnElement[bool]]:
         """Return the conditions of the questions of a group's learners to its assistants."""
         async with self._database.reading() as connection:
-            row = await found(connection, request.group, managed(caller().identity))
+            row = await read_group(connection, request.group, managed(caller().identity))
             query = select(_M.email).where(_M.group_id == row.id, ~_M.is_teacher)
             emails = await connection.scalars(query)
         learners = [self._people.learner(Person(each, row.slug)) for each in emails]

@@ -22,6 +22,7 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.access import no_organization
+from heddle_assistants.accounts.sign_in.group_claims import follow_claims
 from heddle_assistants.accounts.sign_in.limits import SignInLimits
 from heddle_assistants.accounts.sign_in.memberships import (
     Membership,
@@ -42,7 +43,6 @@ from heddle_assistants.accounts.sign_in.sessions import (
 from heddle_assistants.accounts.users import Users
 from heddle_assistants.audit.log import AuditLog
 from heddle_assistants.database.schema import passwords
-from heddle_assistants.groups.members import MAX_CLAIMS, follow_claims
 
 log = structlog.get_logger(__name__)
 PASSWORD = "password"  # noqa: S105 - the name of a method
@@ -109,7 +109,7 @@ class SignIn:
             message = f"No user has the address {email[:200]}, or the user is disabled."
             raise await self._refused(rows, message)
         method = LAMB if request.provider == LAMB else f"oidc:{request.provider}"
-        claims = request.groups[:MAX_CLAIMS]
+        claims = request.groups
         return await self._start(target, method, all_organizations=not allowed, claims=claims)
 
     async def switch(self, token: str, organization: str) -> Started:
