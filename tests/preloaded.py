@@ -198,8 +198,12 @@ def _address(name: str) -> str:
     return f"\0{name}"
 
 
-def _load() -> None:
-    import heddle  # noqa: PLC0415 - only this process needs the contracts
+def _load() -> dict[str, str]:
+    """Load the code, and return the variables that it has set for libraries such as gRPC."""
+    before = dict(os.environ)
+    # The package first: it sets variables that gRPC reads.
+    import heddle_runtime  # noqa: F401, I001, PLC0415 - only this process needs it
+    import heddle  # noqa: PLC0415 - as above
 
     for name in _LIBRARIES:
         importlib.import_module(name)
@@ -211,6 +215,7 @@ def _load() -> None:
             del sys.modules[f"{package}.__main__"]  # of which runpy would warn
     gc.collect()
     gc.freeze()
+    return {name: value for name, value in os.environ.items() if name not in before}
 
 
 def _serve(listener: socket.socket) -> dict[str, Any]:
@@ -270,12 +275,12 @@ def _draw_again() -> None:
     local_secret.OF_THIS_PROCESS.__init__(secrets.token_urlsafe(48))  # type: ignore[misc] # services have the object
 
 
-def _run(request: Mapping[str, Any]) -> None:
+def _run(request: Mapping[str, Any], variables: Mapping[str, str]) -> None:
     os.setsid()
     _draw_again()
     os.umask(request["umask"])
     os.environ.clear()
-    os.environ.update(request["environment"])
+    os.environ.update({**variables, **request["environment"]})
     os.chdir(request["cwd"])
     sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     sys.argv = [request["module"], *request["arguments"]]
@@ -289,8 +294,8 @@ def _main() -> None:
     except OSError:
         return  # another process of this test run was faster
     listener.listen(_BACKLOG)
-    _load()
-    _run(_serve(listener))
+    variables = _load()
+    _run(_serve(listener), variables)
 
 
 if __name__ == "__main__":

@@ -96,6 +96,7 @@ async def read(caller: Caller, over: asyncio.Event) -> int:
     return reads
 
 
+@pytest.mark.exhaustive
 @mostly_on("dialect", "postgresql", "sqlite")
 @pytest.mark.timeout(240)
 async def test_sums_are_exact_whoever_records_and_whatever_is_lost(

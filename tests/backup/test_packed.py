@@ -23,6 +23,7 @@ COMPRESSED = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.exhaustive
 @COMPRESSED
 def test_a_compressed_archive_is_restored(
     compress: Callable[[bytes], bytes],
@@ -53,6 +54,7 @@ def test_a_damaged_compressed_archive_is_refused(
         assert "The archive is damaged" in capfd.readouterr().err
 
 
+@pytest.mark.exhaustive
 def test_an_archive_that_unfolds_to_more_than_a_backup_is_refused(
     archive: Path,
     tmp_path: Path,

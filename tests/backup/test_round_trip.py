@@ -51,6 +51,7 @@ async def _answers(folder: Path) -> None:
         await add_assistant(client, "weaver-3")  # its id is new, and the audit log goes on
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("has_objects", sampled([False, True], 1), ids=["database", "objects"])
 def test_sqlite_and_a_folder_move_to_postgresql_and_back(
     archive: Path,

@@ -363,6 +363,7 @@ async def test_connections_that_nobody_uses_are_closed(
     assert made.connections == 6
 
 
+@pytest.mark.exhaustive
 def test_all_of_it_on_uvloop(client: Client) -> None:
     async def main() -> None:
         for name, (pieces, kept) in GOOD.items():

@@ -130,6 +130,7 @@ def children(process: int) -> list[int]:
     return [int(child) for task in tasks for child in task.read_text().split()]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.alone
 async def test_other_connectors_answer_while_the_model_is_loaded() -> None:
     """The engine holds Python's lock for about a second."""

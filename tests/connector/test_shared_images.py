@@ -108,6 +108,7 @@ async def test_an_image_of_a_replica_that_was_killed_is_served_by_the_other_one(
     assert object_server.keys("replicas") == [f"replicas/images/default/developer/{image.name}"]
 
 
+@pytest.mark.exhaustive
 async def test_the_oldest_images_of_a_user_make_room(objects: ObjectStore) -> None:
     images = GeneratedImages(Path("images"), LIMIT, objects)
     stored = []

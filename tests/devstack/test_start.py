@@ -119,6 +119,7 @@ async def test_http_answers_before_plugins_are_loaded_and_the_terminal_stays_qui
         ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.alone
 async def test_http_answers_soon_after_the_start(tmp_path: Path) -> None:
     async with started(tmp_path, "heddle_cli", "up"):

@@ -38,6 +38,7 @@ def allow(monkeypatch: pytest.MonkeyPatch, calendar: Path) -> None:
     monkeypatch.setenv("HEDDLE_TOOLS_MCP_COMMANDS", json.dumps(commands))
 
 
+@pytest.mark.exhaustive
 async def test_it_answers_from_the_calendar_over_mcp(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Upstream
 ) -> None:

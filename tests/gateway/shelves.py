@@ -21,6 +21,7 @@ from heddle_runtime.serving.server import running
 from heddle_runtime.settings.service import ServiceSettings
 from integration.browser import NO_CERTIFICATES, browser
 from knowledge.opening import NOWHERE, Web, knowledge_and_files
+from knowledge.shared_parser import shared_parser
 from new_databases import database_in
 from openai import AsyncOpenAI
 
@@ -118,7 +119,9 @@ async def shelves(
         async def embedders() -> list[HashingEmbedder]:
             return [embedder]
 
-        store = await exits.enter_async_context(open_store(folder / "store", embedder))
+        store = await exits.enter_async_context(
+            open_store(folder / "store", embedder, parser=shared_parser())
+        )
         services = knowledge_and_files(store, folder, web=web, embedders=embedders)
         behind = (await exits.enter_async_context(running(services, theirs))).local
         accounts = behind

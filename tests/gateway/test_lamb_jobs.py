@@ -38,6 +38,7 @@ async def jobs_until(shelf: Shelves, job: str, *statuses: str) -> list[dict[str,
     return states
 
 
+@pytest.mark.exhaustive
 async def test_a_job_shows_the_progress_of_a_book(shelf: Shelves) -> None:
     path = await new_collection(shelf)
     book = pdf(*(f"Page {number} is about looms and sheds." for number in range(PAGES)))

@@ -51,6 +51,7 @@ SIZES = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 @pytest.mark.parametrize("count", SIZES)
 async def test_a_large_upload_needs_constant_memory(front: Front, count: int, framing: str) -> None:
@@ -68,6 +69,7 @@ async def test_a_large_upload_needs_constant_memory(front: Front, count: int, fr
     assert peak < MAX_MEMORY
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 @pytest.mark.parametrize("count", SIZES)
 async def test_a_large_download_needs_constant_memory(

@@ -154,13 +154,8 @@ def p99(times: Path, begun: float, ended: float) -> float:
     return during[len(during) * 99 // 100]
 
 
-@pytest.mark.parametrize(
-    "modules",
-    [
-        pytest.param(ONE_PROCESS, id="one process"),
-        pytest.param((*MODULES,), id="processes", marks=pytest.mark.exhaustive),
-    ],
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("modules", [ONE_PROCESS, (*MODULES,)], ids=["one process", "processes"])
 async def test_chats_of_others_are_hardly_slower(tmp_path: Path, modules: Sequence[str]) -> None:
     slower: dict[str, float] = {}
     chosen = CHOSEN if modules == ONE_PROCESS else FEW

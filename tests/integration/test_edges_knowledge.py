@@ -193,6 +193,7 @@ def test_what_the_operator_ingests_in_private_stays_private(heddle: Heddle) -> N
         assert [each["document"] for each in sources] == [["Wages are secret."]]
 
 
+@pytest.mark.exhaustive
 def test_the_command_reports_progress_into_a_pipe(heddle: Heddle) -> None:
     long = "\n\n".join(f"Thread {n} crosses thread {n + 1}. " * 9 for n in range(60))
     command = [sys.executable, "-m", "heddle_cli", "ingest", heddle.written("long.txt", long)]

@@ -77,6 +77,7 @@ async def library(
         yield Library(client, pb_grpc.KnowledgeServiceStub(channel), keys)
 
 
+@pytest.mark.exhaustive
 @BOTH
 async def test_a_picture_opens_for_those_who_may_search_and_for_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: Transport

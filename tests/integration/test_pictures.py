@@ -107,6 +107,7 @@ async def test_a_picture_reaches_the_client_and_its_link_opens_for_its_owner_alo
     assert asked.json["contents"][0]["parts"][0]["text"].startswith("Paint:")
 
 
+@pytest.mark.exhaustive
 @BOTH
 async def test_a_picture_of_eleven_megabytes_arrives_streamed_and_whole_and_by_its_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: Transport

@@ -138,6 +138,7 @@ def spans() -> Iterator[Recorded]:
     content.switch(on=False)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("environment")
 async def test_an_organisation_forbids_texts_and_wins_over_the_operator(
     tmp_path: Path,

@@ -97,6 +97,7 @@ async def test_builtin_tools_are_described_as_in_their_golden_files(folder: Path
             }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.alone
 async def test_eight_tools_of_50_ms_take_at_most_a_third_more(folder: Path) -> None:
     tools = [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from heddle_knowledge.pages.page_place import open_pages
 from heddle_knowledge.store import KnowledgeStore, open_store
+from knowledge.shared_parser import shared_parser
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
@@ -30,7 +31,7 @@ async def build(folder: Path | str) -> None:
     """Make a store with the collection `films`, which has a graph, and `plain`, which has none."""
     async with (
         open_pages(str(folder), Path(folder) / "pages") as pages,
-        open_store(folder, HashingEmbedder(), pages=pages) as store,
+        open_store(folder, HashingEmbedder(), pages=pages, parser=shared_parser()) as store,
     ):
         await store.collections.create("films", graph=True)
         await store.collections.create("plain")

@@ -12,6 +12,7 @@ from heddle_runtime.rpc.client import channel
 from heddle_runtime.serving.server import Binding, running
 from heddle_runtime.settings.service import ServiceSettings
 from knowledge.serving import CONTRACT, knowledge_binding
+from knowledge.shared_parser import shared_parser
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
@@ -26,7 +27,7 @@ async def knowledge_service(
     async def app() -> AsyncGenerator[list[Binding]]:
         others = [LocalEmbedder()]
         async with (
-            open_store(folder, HashingEmbedder(), others=others) as store,
+            open_store(folder, HashingEmbedder(), others=others, parser=shared_parser()) as store,
             knowledge_binding(store, **options) as bindings,
         ):
             yield bindings

@@ -21,6 +21,7 @@ from heddle_runtime.rpc.client import channel
 from heddle_runtime.serving.server import running
 from heddle_runtime.settings.service import ServiceSettings
 from knowledge.serving import CONTRACT, knowledge_binding
+from knowledge.shared_parser import shared_parser
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
@@ -101,7 +102,7 @@ async def serving(folder: Path, wire: str) -> AsyncIterator[Desk]:
         }
     )
     async with (
-        open_store(folder, HashingEmbedder()) as store,
+        open_store(folder, HashingEmbedder(), parser=shared_parser()) as store,
         running(knowledge_binding(store, secret=SECRET), settings) as service,
         channel(service.address, CONTRACT, secret=settings.identity_secret) as connection,
     ):

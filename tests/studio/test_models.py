@@ -155,10 +155,13 @@ def _use(studio: Studio, screen: Screen) -> None:
     assert answer["choices"][0]["message"]["content"] == "The loom answers."
     small = screen.page.get_by_label("Model for small tasks")
     small.select_option("openai/chat-large")
+    embedding = screen.page.get_by_label("Embedding model of new collections")
+    embedding.select_option("multilingual-e5-small-q4")
     screen.page.get_by_role("button", name="Save the choice").click()
     expect(screen.page.get_by_text("The choice is saved")).to_be_visible()
     chosen = {"provider": "openai", "model": "chat-large"}
     assert settings(studio)["small_fast_model"] == chosen
+    assert settings(studio)["embedding_model"] == "multilingual-e5-small-q4"
 
 
 def test_who_insists_saves_what_does_not_work(studio: Studio) -> None:

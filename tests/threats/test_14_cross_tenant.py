@@ -98,10 +98,12 @@ class Matrix:
     def _difference(self, name: str, role: Role, absent: Absent, text: str) -> str:
         """Return how the answer differs from the one about something that does not exist."""
         status, other = self._answer(name, role, absent)
+        # First: a request id may contain the digits of an identifier.
+        text, other = _neutral(text), _neutral(other)
         for identifier, missing in absent.identifiers.items():
             text = text.replace(identifier, "ID")
             other = other.replace(missing, "ID")
-        if status in _ABSENT and _neutral(other) == _neutral(text):
+        if status in _ABSENT and other == text:
             return ""
         return f"it differs from what is missing: {text[:300]} / {status} {other[:300]}"
 

@@ -189,6 +189,7 @@ async def test_it_ends_with_a_typed_error_and_delays_no_other_call(
     assert not was_unpickled(service.process)
 
 
+@pytest.mark.exhaustive
 async def test_a_tool_that_hangs_again_and_again_is_not_lost(service: Attacked) -> None:
     invocation = pb.ToolInvocation(id="1", name="hangs")
     invocation.timeout.FromMilliseconds(300)

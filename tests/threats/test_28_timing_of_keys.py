@@ -10,6 +10,7 @@ import secrets
 import time
 from statistics import fmean, variance
 
+import pytest
 from heddle_gateway.auth.keys_file import Keyring, Principal
 from heddle_runtime.identity.callers import Identity
 
@@ -23,6 +24,7 @@ LIMIT = 4.5
 """The usual bound of Welch's t for a leak."""
 
 
+@pytest.mark.exhaustive
 def test_the_time_does_not_say_how_much_of_a_key_is_right() -> None:
     keyring = Keyring({KEY: Principal(Identity("ana")), "b" * 40: Principal(Identity("bob"))})
     measured: list[float] = []

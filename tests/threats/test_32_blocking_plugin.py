@@ -42,6 +42,7 @@ async def beside(call):
 '''
 
 
+@pytest.mark.exhaustive
 @pytest.mark.alone
 async def test_streams_of_other_tools_have_no_gaps(tmp_path: Path) -> None:
     files = {"ticks.py": TICKING, "blocks.py": BLOCKING}

@@ -83,6 +83,7 @@ async def works(client: httpx.AsyncClient) -> bool:
     return all(each.status_code == 200 and "A heddle?" in each.text for each in answers)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("hours", [1, -1])
 async def test_a_service_with_a_wrong_clock_refuses_and_is_named(
     clocks: Clocks, hours: int

@@ -10,6 +10,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_runtime.errors import ToolFailedError, from_status
 from knowledge.graph_corpus import build
+from knowledge.shared_parser import shared_parser
 from tools_service.questions import asking, called
 from tools_service.serving import Client, said, text_of
 
@@ -28,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def store(folder: Path) -> AsyncGenerator[KnowledgeStore]:
-    async with open_store(folder, HashingEmbedder()) as opened:
+    async with open_store(folder, HashingEmbedder(), parser=shared_parser()) as opened:
         yield opened
 
 
@@ -40,6 +41,7 @@ async def refusal(client: Client, config: Mapping[str, object], **arguments: str
     return str(error)
 
 
+@pytest.mark.exhaustive
 async def test_relationship_tells_ways_and_cites_what_each_step_rests_on(
     store: KnowledgeStore,
 ) -> None:

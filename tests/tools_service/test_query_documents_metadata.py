@@ -15,6 +15,7 @@ from heddle_knowledge.document_queries.query_workers import QueryWorkers
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_runtime.errors import HeddleError, ToolFailedError, from_status
 from heddle_runtime.identity.call_metadata import new_call_options
+from knowledge.shared_parser import shared_parser
 from tools_service import questions
 from tools_service.questions import Writer, called
 from tools_service.serving import Client, invocation, said, text_of
@@ -50,7 +51,7 @@ async def asking() -> AsyncIterator[Asking]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def store(tmp_path: Path) -> AsyncGenerator[KnowledgeStore]:
-    async with open_store(tmp_path / "store", HashingEmbedder()) as opened:
+    async with open_store(tmp_path / "store", HashingEmbedder(), parser=shared_parser()) as opened:
         for collection in ("looms", "secrets"):
             await opened.collections.create(collection)
         await put(opened, "looms", "a.md", "# Sheds\n\nThe gap.", author="Ana", year="2023")

@@ -10,6 +10,7 @@ import pytest
 from heddle_knowledge.store import KnowledgeStore, open_store
 from heddle_runtime.errors import ToolFailedError
 from knowledge.serving import knowledge_stub
+from knowledge.shared_parser import shared_parser
 from tools_service.serving import Client, discovering, said, serving, text_of
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -54,7 +55,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 @asynccontextmanager
 async def running(folder: Path) -> AsyncIterator[Desk]:
     async with (
-        open_store(folder, HashingEmbedder()) as store,
+        open_store(folder, HashingEmbedder(), parser=shared_parser()) as store,
         knowledge_stub(store) as knowledge,
         serving(discovering(None), knowledge=knowledge) as client,
     ):

@@ -13,6 +13,7 @@ from sqlalchemy import select, update
 
 SETTINGS = {
     "setups": {"default": {"providers": {"openai": {"api_key": "own-key-of-uni"}}}},
+    "embedding_model": "multilingual-e5-small-q4",
     "kb_server": {"url": "http://kb.uni.example", "api_key": "kb-key-of-uni"},
 }
 SYSTEM = {
@@ -36,6 +37,7 @@ async def test_an_owner_gets_what_the_organisation_has_set_up(accounts: Accounts
         "http://kb.uni.example",
         "kb-key-of-uni",
     )
+    assert found.embedding_model == "multilingual-e5-small-q4"
     assert found.HasField("user_id")
     found.ClearField("user_id")
     assert found == await accounts.settings(organization="uni")

@@ -38,6 +38,7 @@ async def test_a_host_that_is_not_there_is_named_without_the_password() -> None:
     assert sentence.startswith("Cannot use the database main at nowhere.invalid: ")
 
 
+@pytest.mark.exhaustive
 async def test_a_server_that_accepts_and_says_nothing_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]

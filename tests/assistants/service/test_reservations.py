@@ -158,6 +158,7 @@ async def test_only_services_reserve(priced: Service) -> None:
         await reserve(priced.as_(ADA), "1", "r")
 
 
+@pytest.mark.exhaustive
 async def test_replicas_share_reservations(
     database_url: str, database: Database, tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ async def erase(it: Installation, **body: str) -> dict[str, int]:
     return {each["place"]: each["count"] for each in response.json()["places"]}
 
 
+@pytest.mark.exhaustive
 async def test_nothing_of_an_erased_person_is_left_in_any_file_and_all_places_are_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

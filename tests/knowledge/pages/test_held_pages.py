@@ -57,6 +57,7 @@ async def test_pages_of_a_document_that_another_replica_ingests_are_not_deleted(
     assert address.keys == []
 
 
+@pytest.mark.exhaustive
 @EVERYWHERE
 async def test_two_replicas_that_ingest_the_same_document_take_turns(address: Address) -> None:
     turns: list[str] = []

@@ -24,6 +24,7 @@ from heddle_knowledge.pages.shapes import DrawnPage
 from heddle_knowledge.store import KnowledgeStore, open_store
 from knowledge.pages.conftest import Address
 from knowledge.pages.pdfs import joined, pdf, scan
+from knowledge.shared_parser import shared_parser
 from patience import until
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -52,7 +53,7 @@ async def stored_at(address: Address, **more: Any) -> AsyncGenerator[KnowledgeSt
     place = address.place or address.folder.parent
     async with (
         address.opened() as pages,
-        open_store(place, HashingEmbedder(), pages=pages, **more) as opened,
+        open_store(place, HashingEmbedder(), pages=pages, **more, parser=shared_parser()) as opened,
     ):
         yield opened
 

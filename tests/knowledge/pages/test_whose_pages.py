@@ -16,6 +16,7 @@ from heddle_tools_service.providers.knowledge.pages import NO_PAGE, PageSearch, 
 from heddle_tools_service.sdk import ToolError
 from knowledge.pages.pdfs import pdf
 from knowledge.serving import knowledge_stub
+from knowledge.shared_parser import shared_parser
 from msgspec.structs import replace
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -43,7 +44,7 @@ class Shelf:
 
 @pytest.fixture
 async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
-    async with open_store(tmp_path, HashingEmbedder()) as store:
+    async with open_store(tmp_path, HashingEmbedder(), parser=shared_parser()) as store:
         made = await store.collections.create("looms", **ANA)
         await store.collections.create("felt", **ANA)
         await store.collections.create("looms", **EVE)

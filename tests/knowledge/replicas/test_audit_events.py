@@ -37,6 +37,7 @@ async def created(service: Service, count: int) -> list[str]:
     return [each.object_id for each in log]
 
 
+@pytest.mark.exhaustive
 async def test_events_of_a_killed_replica_whose_folder_is_gone_reach_the_audit_log(
     tmp_path: Path, database: str
 ) -> None:

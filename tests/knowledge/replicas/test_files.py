@@ -55,6 +55,7 @@ async def pair(tmp_path: Path, database: str, settings: dict[str, str]) -> Async
         yield Pair(first, second, site)
 
 
+@pytest.mark.exhaustive
 @mostly_on("settings", "objects", "rows")
 async def test_a_file_of_a_replica_that_was_killed_is_served_by_the_other_one(
     pair: Pair, settings: dict[str, str], object_server: S3Server

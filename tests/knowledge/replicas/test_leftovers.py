@@ -28,6 +28,7 @@ async def uploads(database: str, objects: ObjectStore) -> AsyncIterator[Uploads]
         yield stores.uploads
 
 
+@pytest.mark.exhaustive
 async def test_only_old_objects_without_a_row_are_removed(
     uploads: Uploads, objects: ObjectStore, object_server: S3Server
 ) -> None:

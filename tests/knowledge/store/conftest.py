@@ -10,6 +10,7 @@ import boto3
 import pytest
 from assistants.postgres import Postgres
 from heddle_knowledge.store import KnowledgeStore, open_store
+from knowledge.shared_parser import shared_parser
 from knowledge.store.places import Place
 from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from shared_servers import vector_server
@@ -78,7 +79,9 @@ async def store(place: Place, embedder: HashingEmbedder) -> AsyncIterator[Knowle
 @pytest.fixture
 async def folder_store(tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
     """A store in a folder, with an empty collection."""
-    async with open_store(tmp_path / "store", HashingEmbedder(), quiet_seconds=0.05) as opened:
+    async with open_store(
+        tmp_path / "store", HashingEmbedder(), quiet_seconds=0.05, parser=shared_parser()
+    ) as opened:
         await opened.collections.create("docs", title="Documents")
         yield opened
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from heddle_knowledge.embedders.embedding import Embedder
 from heddle_knowledge.store import KnowledgeStore, open_store
+from knowledge.shared_parser import shared_parser
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,4 +37,5 @@ class Place:
             options=self.options,
             ann_rows=ann_rows,
             quiet_seconds=quiet_seconds,
+            parser=shared_parser(),
         )

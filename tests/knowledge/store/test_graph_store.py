@@ -21,6 +21,7 @@ from heddle_knowledge.graph.parts import GraphParts
 from heddle_knowledge.graph.records import AskPaths, AskThemes, Name, NamedPassage
 from heddle_knowledge.store import KnowledgeStore, open_store
 from knowledge.graph_corpus import DOCUMENTS, build, put
+from knowledge.shared_parser import shared_parser
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
@@ -40,7 +41,7 @@ def folder(built: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(folder: Path) -> AsyncGenerator[KnowledgeStore]:
-    async with open_store(folder, HashingEmbedder()) as opened:
+    async with open_store(folder, HashingEmbedder(), parser=shared_parser()) as opened:
         yield opened
 
 
@@ -154,7 +155,7 @@ async def test_another_process_sees_what_this_one_draws(
     store: KnowledgeStore, folder: Path
 ) -> None:
     """Two stores, as two processes have them, on one folder."""
-    async with open_store(folder, HashingEmbedder()) as other:
+    async with open_store(folder, HashingEmbedder(), parser=shared_parser()) as other:
         assert ways(await paths(other, "Ed Wood", "Scott Derrickson"))
         await store.documents.delete("films", "derrickson.md")
         assert (await paths(other, "Ed Wood", "Scott Derrickson")).unknown

@@ -61,6 +61,7 @@ async def files(table: LanceTable) -> int:
     return int(stats["fragment_stats"]["num_fragments"])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("ann_rows", sampled([20, NEVER], 1))
 async def test_many_small_commits_leave_few_files_and_complete_indexes(
     table: LanceTable, ann_rows: int

@@ -51,6 +51,7 @@ async def test_refusals_come_back_as_they_are(parser: Parser) -> None:
         await parser.parse(b"none", media_type="", name="a.pdf")
 
 
+@pytest.mark.exhaustive
 async def test_a_file_that_hangs_its_reader_is_refused_and_the_next_is_read(
     parser: Parser,
 ) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from heddle_knowledge.collection.types import CollectionSize
+from heddle_knowledge.engines.conditions import Tag
 from heddle_knowledge.errors import (
     CollectionExistsError,
     CollectionNotFoundError,
@@ -18,8 +19,8 @@ from knowledge.store.putting import put, tables_in
 async def test_collections_are_made_listed_by_page_and_deleted(store: KnowledgeStore) -> None:
     for name in ("b", "4", "a.b-c_d", "z" * 63):
         await store.collections.create(name, title=f"Title of {name}")
-    made = await store.collections.get("4")
-    assert (made.title, made.backend, made.model, made.dim) == (
+    collection = await store.collections.get("4")
+    assert (collection.title, collection.backend, collection.model, collection.dim) == (
         "Title of 4",
         "embedded",
         "hashed-words",
@@ -75,8 +76,10 @@ async def test_a_foreign_collection_is_a_record_only(
     assert [c.name for c in (await folder_store.collections.all()).values()] == ["docs"]
 
 
-async def test_metadata_and_addresses_are_checked(store: KnowledgeStore) -> None:
-    with pytest.raises(InvalidInputError, match="metadata"):
-        await put(store, "a", "text", metadata={"k": "v" * 600_000})
-    with pytest.raises(InvalidInputError, match="Unicode"):
-        await put(store, "a", "text", uri="\ud800")
+async def test_long_metadata_selects_documents(store: KnowledgeStore) -> None:
+    long = "".join(map(chr, range(0x4E00, 0x4E00 + 1_024)))  # which does not compress
+    await put(store, "a", "text", metadata={"k" * 64: long})
+    await put(store, "b", "text", metadata={"k" * 64: long[:-1]})
+    where = Tag("k" * 64, (long,))
+    [passage] = await store.passages.search("docs", "text", top_k=5, where=where)
+    assert passage.document == "a"

@@ -19,6 +19,7 @@ from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.identity.callers import ADMIN, ORGANIZATION_ADMIN, Identity
 from heddle_runtime.serving.server import Binding, running
 from knowledge.opening import NOWHERE, Web, knowledge_and_files
+from knowledge.shared_parser import shared_parser
 from tools_service.serving import SETTINGS
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
@@ -121,7 +122,7 @@ async def serving(
     @asynccontextmanager
     async def app() -> AsyncIterator[list[Binding]]:
         async with (
-            open_store(root, embedder) as store,
+            open_store(root, embedder, parser=shared_parser()) as store,
             knowledge_and_files(store, root, limits, web=web, **backends) as services,
         ):
             yield services

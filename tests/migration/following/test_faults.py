@@ -44,6 +44,7 @@ async def problem(sides: Followed) -> str:
     return text
 
 
+@pytest.mark.exhaustive
 async def test_a_database_that_is_not_there_is_reported_and_followed_when_it_is(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:

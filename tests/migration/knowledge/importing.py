@@ -26,6 +26,7 @@ from heddle_runtime.rpc.client import channel
 from heddle_runtime.serving.server import running
 from heddle_runtime.settings.service import ServiceSettings
 from knowledge.opening import knowledge_and_files
+from knowledge.shared_parser import shared_parser
 from migration.knowledge.lamb_kb_server import LambKbServer
 from migration.lamb.lamb_database import Lamb
 from migration.lamb.running import Report
@@ -166,7 +167,7 @@ async def knowledge_service(
     shares = registry.shared if registry else none_shared
     embedder = HashingEmbedder()
     async with (
-        open_store(folder / "store", embedder) as store,
+        open_store(folder / "store", embedder, parser=shared_parser()) as store,
         running(
             knowledge_and_files(store, folder, shares=shares),
             ServiceSettings.model_validate(QUIET),

@@ -111,6 +111,7 @@ async def test_a_blocked_event_loop_is_noticed_by_all_open_calls(server: Server)
         await _answered_within(stub, 7)
 
 
+@pytest.mark.exhaustive
 async def test_a_slow_call_is_not_taken_for_a_hung_server(server: Server) -> None:
     async with channel(server.address, CONTRACT) as to:
         await to.channel_ready()
@@ -133,6 +134,7 @@ async def test_a_server_that_loads_a_library_is_not_taken_for_a_hung_one(server:
         assert await unavailable(strategies(stub, "7")) < NOTICED_WITHIN
 
 
+@pytest.mark.exhaustive
 async def test_a_client_that_connects_during_the_load_waits_for_its_end(server: Server) -> None:
     async with channel(server.address, CONTRACT) as first, channel(server.address, CONTRACT) as to:
         await first.channel_ready()
@@ -183,6 +185,7 @@ async def test_a_replica_that_hangs_gets_no_calls_until_it_responds_again(
                 await asyncio.sleep(0.05)
 
 
+@pytest.mark.exhaustive
 async def test_a_large_call_and_its_stream_end_when_their_server_hangs(server: Server) -> None:
     async with channel(server.address, CONTRACT) as to:
         await to.channel_ready()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from heddle_knowledge.store import KnowledgeStore, open_store
 from knowledge.kb_server import KnowledgeBaseServer, kb_server
+from knowledge.shared_parser import shared_parser
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
@@ -13,7 +14,7 @@ from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncGenerator[KnowledgeStore]:
     """An empty store."""
-    async with open_store(tmp_path / "store", HashingEmbedder()) as opened:
+    async with open_store(tmp_path / "store", HashingEmbedder(), parser=shared_parser()) as opened:
         yield opened
 
 

@@ -24,6 +24,7 @@ def groups_of_this_test() -> Iterator[Path]:
         yield from tree.folder.glob(f"heddle-plugins-{os.getpid()}-*/*/")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not own_trees(), reason="this user may create no control groups")
 async def test_each_process_has_a_group_that_is_removed_after_it(tmp_path: Path) -> None:
     async with plugins(tmp_path, plugin_memory_mb=MEMORY_MB) as client:

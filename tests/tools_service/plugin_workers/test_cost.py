@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.alone
 async def test_a_call_takes_at_most_3_ms_more_and_a_process_80_mib(tmp_path: Path) -> None:
     costs = []

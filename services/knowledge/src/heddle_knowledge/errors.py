@@ -8,6 +8,11 @@ from below, which travels as `__cause__` for the log.
 class KnowledgeError(Exception):
     """Anything that the knowledge engine refuses or fails to do."""
 
+    @property
+    def message(self) -> str:
+        """What happened and what helps, in place of a traceback in logs."""
+        return str(self)
+
 
 class InvalidInputError(KnowledgeError):
     """An argument breaks a rule: a name, a page size, a search mode. Raised before any work."""

@@ -280,7 +280,8 @@ class Collection(_message.Message):
     that an installed package adds.
     """
     embedding_model: _builtins.str
-    """The model whose vectors the collection holds. If empty, that of the service's provider, or
+    """The model whose vectors the collection holds. If empty, that of the organisation's settings, that
+    of the service's provider, or
     `all-MiniLM-L6-v2-int8` for English and `multilingual-e5-small-q4` for other languages. What a
     service offers is in the error for a name that it does not know. If empty for
     `weaviate`, the server embeds questions; for `chroma` and `qdrant`, the first model of the service does.

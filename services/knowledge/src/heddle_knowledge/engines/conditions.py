@@ -7,6 +7,7 @@ see `label`.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Literal
 
 How = Literal["=", "!=", "<", "<=", ">", ">="]
@@ -14,6 +15,8 @@ Scalar = str | int
 
 LABELS = "labels"
 """The column of metadata: a list of one text for each entry, and a first one that is empty."""
+LONGEST_VALUE = 500
+"""Characters: PostgreSQL's index of a list takes texts of at most 2,712 bytes, key included."""
 BETWEEN_ENTRIES = "\x1e"
 BETWEEN_KEY_AND_VALUE = "\x1f"
 NUMBER = "^[+-]?[0-9]{1,15}([.][0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"
@@ -103,7 +106,13 @@ def labels(metadata: Mapping[str, str]) -> list[str]:
 
 
 def label(key: str, value: str) -> str:
-    """Write one entry; the two marks that divide are no part of a key or value that is kept."""
+    """Write one entry; the two marks that divide are no part of a key or value that is kept.
+
+    Of a value of more than `LONGEST_VALUE` characters it has the beginning and a digest.
+    """
+    if len(value) > LONGEST_VALUE:
+        digest = sha256(value.encode(errors="surrogatepass")).hexdigest()
+        value = f"{value[:LONGEST_VALUE]}…{digest}"
     return key.translate(_RESERVED) + BETWEEN_KEY_AND_VALUE + value.translate(_RESERVED)
 
 

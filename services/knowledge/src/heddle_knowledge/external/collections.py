@@ -71,6 +71,15 @@ class ExternalCollections:
             if server.kind in ENGINES
         ]
 
+    async def embedding_model(self, organization: str) -> str:
+        """Return the organisation's choice for new collections; empty if there is none to use."""
+        try:
+            chosen = (await self._configured(organization)).embedding_model
+        except BackendUnavailableError:
+            return ""
+        known = {each.info().model for each in await self.embedders()} if chosen else ()
+        return chosen if chosen in known else ""
+
     async def check(self, collection: Collection) -> None:
         """Search a new collection, so that none is made that cannot be searched.
 

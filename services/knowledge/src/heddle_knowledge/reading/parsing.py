@@ -14,8 +14,6 @@ from heddle_knowledge.chunking.options import DEFAULT, Chunking
 from heddle_knowledge.errors import BusyError, StorageError, UnreadableDocumentError
 from heddle_knowledge.workers.worker import WorkerMissingError, WorkerProcess
 
-PARSERS = 2
-"""Processes that read documents, by default."""
 _SECONDS = 60.0
 """For one document."""
 _WORKER = "heddle_knowledge.reading.worker"
@@ -66,7 +64,7 @@ class ParseReply(msgspec.Struct, frozen=True):
 class Parser:
     """The parsing workers, seen from the store. Each starts with its first document."""
 
-    def __init__(self, processes: int = PARSERS, *, seconds: float = _SECONDS) -> None:
+    def __init__(self, processes: int = 2, *, seconds: float = _SECONDS) -> None:
         """Prepare, without starting anything. One organisation uses all processes but one."""
         self._workers = [
             WorkerProcess(

@@ -11,6 +11,7 @@ from heddle_runtime.identity.call_metadata import Context, caller
 from heddle_knowledge.audit.recording import collection_change
 from heddle_knowledge.chunking.options import DEFAULT
 from heddle_knowledge.collection.access import (
+    Person,
     caller_of,
     check_former_id,
     check_sharing,
@@ -43,8 +44,10 @@ class CollectionCalls(Calls):
         person = caller_of(caller().identity)
         if installed():
             handlings.append(pb.PAGE_HANDLING_SEARCH)
+        models = [each.info().model for each in await self._backends.embedders()]
+        chosen = await self._backends.external.embedding_model(person.organization)
         return pb.GetCollectionOptionsResponse(
-            embedding_models=[each.info().model for each in await self._backends.embedders()],
+            embedding_models=sorted(models, key=lambda model: model != chosen),
             reranking_model=self._backends.reranking_model,
             languages=[*sorted({*STEMMED, *IN_PAIRS}), NO_LANGUAGE],
             page_handlings=handlings,
@@ -74,7 +77,8 @@ class CollectionCalls(Calls):
             settings=dict(requested.settings),
             owner=person.name,
             organization=person.organization,
-            embedding_model=requested.embedding_model,
+            embedding_model=requested.embedding_model
+            or await self._default_model(requested, person),
             has_vectors=_has_vectors(requested),
             **treatment(requested),
         )
@@ -83,6 +87,12 @@ class CollectionCalls(Calls):
         created = await store.collections.add(new)
         await self._backends.audit.add(collection_change("create", None, created))
         return pb.CreateCollectionResponse(collection=await _counted(store, created))
+
+    async def _default_model(self, requested: pb.Collection, person: Person) -> str:
+        """Return the model that the organisation chose for collections that Heddle holds."""
+        if requested.backend not in {"", EMBEDDED}:
+            return ""
+        return await self._backends.external.embedding_model(person.organization)
 
     async def GetCollection(
         self, request: pb.GetCollectionRequest, context: Context

@@ -117,10 +117,13 @@ class LazyStore:
     async def _open(self) -> "KnowledgeStore":
         store = await asyncio.to_thread(import_module, "heddle_knowledge.store")  # slow
         from heddle_knowledge.pages.page_place import open_pages  # noqa: PLC0415 - loads numpy
+        from heddle_knowledge.reading.parsing import Parser  # noqa: PLC0415 - slow
 
         settings, folder = self._settings, self._settings.data_dir
         first, *others = await self._enter_embedders()
         pages = open_pages(str(self._place), folder.resolve() / "pages", self._objects)
+        parser = Parser(settings.parser_processes)
+        self._resources.push_async_callback(parser.aclose)
         opening = store.open_store(
             self._place,
             first,
@@ -131,7 +134,7 @@ class LazyStore:
             cleanup_seconds=settings.cleanup_seconds,
             pages=await self._resources.enter_async_context(pages),
             page_model=partial(get_visual_search, settings, self._http),
-            parsers=settings.parser_processes,
+            parser=parser,
         )
         opened: KnowledgeStore = await self._resources.enter_async_context(opening)
         return opened

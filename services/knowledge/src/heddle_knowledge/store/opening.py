@@ -22,7 +22,7 @@ from heddle_knowledge.pages.models import OcrPageModel, PageModel
 from heddle_knowledge.pages.page_place import PagePlace, open_pages
 from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.pages.reader import PageReader
-from heddle_knowledge.reading.parsing import PARSERS, Parser
+from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.searching.ranking import Reranker
 from heddle_knowledge.store.collections import Collections
 from heddle_knowledge.store.context import StoreContext
@@ -54,7 +54,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     cleanup_seconds: float = _CLEANUP_SECONDS,
     page_model: Callable[[PageReader], PageModel] = OcrPageModel,
     pages: PagePlace | None = None,
-    parsers: int = PARSERS,
+    parser: Parser | None = None,
 ) -> AsyncGenerator["KnowledgeStore"]:
     """Open the store at a place; a directory is made if it is missing.
 
@@ -74,7 +74,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         page_model: Makes what ranks pages.
         pages: Where pages and graphs are, of this store alone. Without: in a folder beside the
             collections; of a store on a server they last as long as it is open.
-        parsers: How many processes read documents.
+        parser: What reads documents; likewise. Without: one of this store.
 
     Yields:
         The store; leaving the block closes it, and ends ingestions that still run.
@@ -82,11 +82,13 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     Raises:
         StorageError: The place cannot be used.
     """
-    parser = Parser(parsers)
     reader = PageReader()
     model = page_model(reader)
     try:
         async with AsyncExitStack() as opened:
+            if parser is None:
+                parser = Parser()
+                opened.push_async_callback(parser.aclose)
             engine = await opened.enter_async_context(open_engine(str(place), options))
             collection_store = await opened.enter_async_context(open_collection_store(engine))
             page_place = pages or await _beside(place, opened)
@@ -109,7 +111,6 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
             finally:
                 await store.aclose()
     finally:
-        await parser.aclose()
         await reader.aclose()
         await model.aclose()
 

@@ -19,6 +19,7 @@ export type Organization = components["schemas"]["StoredOrganization"];
 /** The settings of an organisation's models that are no provider's. */
 export const DEFAULT_MODEL = "global_default_model";
 export const SMALL_MODEL = "small_fast_model";
+export const EMBEDDING_MODEL = "embedding_model";
 /** The connector of the default model. */
 const DEFAULT_CONNECTOR = "default";
 /** LAMB has another name for this provider. */
@@ -127,6 +128,15 @@ export function withModel(settings: Json, member: string, text: string): Json {
   const copy = structuredClone(settings);
   const place = placeOf(copy, member);
   if (text) place[member] = modelValue(text);
+  else delete place[member];
+  return copy;
+}
+
+/** Return settings with a text; an empty one takes the member away. */
+export function withText(settings: Json, member: string, text: string): Json {
+  const copy = structuredClone(settings);
+  const place = placeOf(copy, member);
+  if (text) place[member] = text;
   else delete place[member];
   return copy;
 }
