@@ -13,16 +13,20 @@ import time
 from collections.abc import Awaitable, Callable
 
 from heddle.conversation.v1 import conversation_pb2 as pb
+from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.conversations.answers import Answers
 from heddle_assistants.conversations.items import Line, add
 from heddle_assistants.conversations.owners import Owners, now, writing
-from heddle_assistants.conversations.store import Conversations, extend, find
+from heddle_assistants.conversations.store import Conversations, extended, find
 from heddle_assistants.conversations.words import texts_of, words_of
 from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import SCHEMA, conversation_items
+from heddle_assistants.insights.counting import Counting
+from heddle_assistants.repository.rows import Rows
 from heddle_runtime.identity.call_metadata import CALLER, Caller
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.database.engine import Database, open_database
+from heddle_runtime.storage.database.prepared import execute
 from heddle_runtime.storage.database.upgrading import upgrade
 from sqlalchemy import select
 
@@ -37,8 +41,12 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with open_database(f"sqlite:///{folder}/heddle.db") as database:
             await upgrade(database, SCHEMA)
-            owners = Owners(Keys.of(["k" * 32]))
-            stored, answers = Conversations(database, owners, 365), Answers(database, owners)
+            keys = Keys.of(["k" * 32])
+            owners = Owners(keys)
+            audit = await open_audit_log(database, keys)
+            counting = Counting(Rows(database), audit.people)
+            stored = Conversations(database, owners, 365, counting)
+            answers = Answers(database, owners, counting)
             identifier = await _fill(database, owners, stored)
             search = pb.ListConversationsRequest(text="wordxyz heddle", page_size=20)
             turn = iter(range(_ROUNDS))
@@ -77,7 +85,7 @@ async def _fill(database: Database, owners: Owners, stored: Conversations) -> st
         async with writing(database, owners) as (connection, owner):
             row = await find(connection, owner, identifier)
             last = await add(connection, owner, Line(identifier, "", ""), items, now())
-            await extend(connection, owner, row, last, documents)
+            await execute(connection, extended(owner, row, last, documents)[0])
     return identifier
 
 

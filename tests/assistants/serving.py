@@ -18,6 +18,7 @@ from heddle.assistant.v1 import (
     rows_pb2_grpc,
 )
 from heddle.conversation.v1 import conversation_pb2_grpc
+from heddle.group.v1 import group_pb2_grpc, insights_pb2_grpc
 from heddle.migration.v1 import migration_pb2, migration_pb2_grpc, record_pb2, record_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2, rubric_pb2_grpc
 from heddle.usage.v1 import usage_pb2, usage_pb2_grpc
@@ -161,6 +162,14 @@ class Caller:
     @property
     def conversations(self) -> "conversation_pb2_grpc.ConversationServiceAsyncStub":
         return conversation_pb2_grpc.ConversationServiceStub(self.connection)
+
+    @property
+    def groups(self) -> "group_pb2_grpc.GroupServiceAsyncStub":
+        return group_pb2_grpc.GroupServiceStub(self.connection)
+
+    @property
+    def insights(self) -> "insights_pb2_grpc.InsightServiceAsyncStub":
+        return insights_pb2_grpc.InsightServiceStub(self.connection)
 
     async def create_prompt(self, **members: Any) -> prompts_pb2.CreatePromptResponse:
         """Make a prompt."""

@@ -22,6 +22,7 @@ from heddle_assistants.accounts.bootstrap import (
 from heddle_assistants.audit.log import open_audit_log
 from heddle_gateway.app import GatewaySettings, app
 from heddle_gateway.http.server import serving
+from heddle_gateway.studio_pages import FOLDER
 from heddle_runtime.identity.call_metadata import CALLER, Caller, new_call_options
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import LEAST_ROLES
@@ -136,7 +137,9 @@ async def at_replicas(
 
 
 @asynccontextmanager
-async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerator[Bench]:
+async def gateway(
+    folder: Path, transport: str, *, studio_folder: Path = FOLDER, **settings: Any
+) -> AsyncGenerator[Bench]:
     """Yield a gateway, the organisation `uni` and its user `ann@uni.example`."""
     if replicas.INSTALLATION:
         stage = replicas.INSTALLATION.stage
@@ -164,7 +167,7 @@ async def gateway(folder: Path, transport: str, **settings: Any) -> AsyncGenerat
         counted = Counted(stub)
         peers.accounts = counted  # type: ignore[assignment] # it has every method
         async with (
-            serving(app(complete, peers, extensions=extensions), complete) as address,
+            serving(app(complete, peers, studio_folder, extensions), complete) as address,
             browser(f"http://{address}") as client,
         ):
             bench = Bench(client, neighbours, counted, lambda: "")

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_network
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -19,8 +20,9 @@ import pytest
 import yaml
 from gateway.accounts import ANN, Bench, gateway
 from gateway.replicas import server_port
-from heddle_gateway.auth.oidc.configuration import read_providers
+from heddle_gateway.auth.oidc.configuration import ProviderConfiguration, read_providers
 from heddle_gateway.auth.oidc.flow_cookie import Flow, FlowCookies
+from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.login.pages import MAX_RETURN_CHARACTERS, is_place_here
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey
@@ -190,6 +192,27 @@ async def test_a_verified_address_signs_in(tmp_path: Path) -> None:
     basic = base64.b64decode(headers["authorization"].removeprefix("Basic ")).decode()
     assert basic == "heddle:a%20secret%3A%20of%20the%20client"
     assert SECRET not in str(form)
+
+
+@pytest.mark.parametrize(
+    ("claim", "groups"),
+    [(["bio-1", 7, "x"], ["bio-1", "x"]), ("bio-1", ["bio-1"]), (None, []), ({"a": 1}, [])],
+)
+async def test_a_provider_says_the_groups_of_a_user(claim: object, groups: list[str]) -> None:
+    provider = Provider(claims={"groups": claim})
+    async with serving(provider, 0):
+        configuration = ProviderConfiguration(
+            id="sso",
+            title="Uni",
+            issuer=provider.issuer,
+            client_id=CLIENT,
+            client_secret=SecretStr(SECRET),
+        )
+        known = IdentityProvider(configuration, [ip_network("127.0.0.0/8")])
+        flow = Flow("sso", "/studio/", "", "http://127.0.0.1/callback")
+        url = provider.authorize(await known.authorization_url(flow))
+        code = parse_qs(urlsplit(url).query)["code"][0]
+        assert list((await known.user(flow, code, provider.issuer)).groups) == groups
 
 
 async def test_cookies_are_secure_behind_https(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from gateway.library import TUTOR, Library
 from gateway.neighbours import DONE, text
 from heddle.chat.v1.chat_pb2 import ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
+from heddle_assistants.database.schema import question_days
 from heddle_runtime.errors import UnavailableError
 from patience import until
+from sqlalchemy import select
 
 QUESTION = {"model": "lamb_assistant.1", "input": "Who was Ada?"}
 
@@ -262,6 +264,27 @@ async def test_the_answer_of_a_lost_or_cancelled_client_is_in_its_conversation(
         ("When?", "completed", started["id"]),
         ("Hel", "incomplete", started["id"]),
     ]
+
+
+async def test_streamed_answers_for_learners_are_counted_with_their_time(
+    shelf: Library,
+) -> None:
+    ana, ben = shelf["ana"], shelf["ben"]
+    created = await ana.post("/assistants", json={**TUTOR, "published": True})
+    reference = f"lamb_assistant.{created.json()['id']}"
+    shelf.neighbours.orchestrator.script = [0.2, [text("Hello")], [DONE]]
+    for client, body in (
+        (ben, {"stream": True}),
+        (ben, {"stream": True, "background": True}),
+        (ben, {}),
+        (ana, {"stream": True}),
+    ):
+        request = {**QUESTION, "model": reference, **body}
+        assert (await client.post("/v1/responses", json=request)).status_code == 200
+    async with shelf.database.reading() as connection:
+        counted = (await connection.execute(select(question_days))).one()
+    assert (counted.questions, counted.without_sources, counted.timed) == (3, 3, 2)
+    assert 400 <= counted.first_token_millis < 10_000
 
 
 async def test_the_small_model_titles_a_conversation_after_the_first_answer(

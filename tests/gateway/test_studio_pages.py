@@ -6,6 +6,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from gateway.accounts import ANN
+from gateway.accounts import gateway as organisations
 from gateway.conftest import gateway
 from heddle_gateway.studio_pages import POLICY
 
@@ -44,6 +46,30 @@ async def test_every_screen_is_the_shell(client: httpx.AsyncClient, path: str) -
     assert (response.status_code, response.text) == (200, SHELL)
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert response.headers["cache-control"] == "no-cache"
+
+
+async def test_only_allowed_hosts_show_the_chat_of_an_assistant(
+    tmp_path: Path, built: Path
+) -> None:
+    hosts = {"frame_hosts": "lms.example *.uni.example", "notice": "Be kind."}
+    async with organisations(tmp_path, "local", studio_folder=built) as bench:
+        for organization in ("default", "uni"):  # that of the assistant, and Ann's
+            await bench.organization(organization, chat=hosts)
+        redirected = await bench.client.get("/chat/1")
+        assert redirected.status_code == 303
+        path = redirected.headers["location"]
+        for place, expected in (
+            (path, "'self' https://lms.example https://*.uni.example"),
+            ("/studio/chat/framed/99", "'none'"),
+            ("/studio/chat/framed", "'none'"),
+        ):
+            response = await bench.client.get(place)
+            assert (response.status_code, response.text) == (200, SHELL)
+            policy = response.headers["content-security-policy"]
+            assert f"frame-ancestors {expected};" in policy
+        key = (await bench.key(user=ANN)).secret
+        me = await bench.client.get("/v1/me", headers={"authorization": f"Bearer {key}"})
+        assert me.json()["chat"] == {"notice": "Be kind.", "link": "", "stores": True}
 
 
 async def test_all_files_have_the_headers_of_the_policy(client: httpx.AsyncClient) -> None:

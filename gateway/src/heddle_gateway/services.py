@@ -29,6 +29,7 @@ from heddle.assistant.v1 import (
 from heddle.audit.v1 import audit_pb2, audit_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.conversation.v1 import conversation_pb2, conversation_pb2_grpc
+from heddle.group.v1 import group_pb2, group_pb2_grpc, insights_pb2, insights_pb2_grpc
 from heddle.health.v1 import health_pb2, health_pb2_grpc
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from heddle.migration.v1 import (
@@ -77,6 +78,8 @@ _CONTRACTS: dict[str, tuple[Any, ...]] = {
         assistant_pb2,
         conversation_pb2,
         following_pb2,
+        group_pb2,
+        insights_pb2,
         jobs_pb2,
         prompts_pb2,
         questions_pb2,
@@ -133,6 +136,8 @@ class ServiceClients:
         self.connectors = connector_pb2_grpc.ConnectorServiceStub(connector)
         self.assistants = assistant_pb2_grpc.AssistantServiceStub(assistants)
         self.conversations = conversation_pb2_grpc.ConversationServiceStub(assistants)
+        self.groups = group_pb2_grpc.GroupServiceStub(assistants)
+        self.insights = insights_pb2_grpc.InsightServiceStub(assistants)
         self.prompts = prompts_pb2_grpc.PromptServiceStub(assistants)
         self.questions = questions_pb2_grpc.QuestionServiceStub(assistants)
         self.sharing = sharing_pb2_grpc.SharingServiceStub(assistants)

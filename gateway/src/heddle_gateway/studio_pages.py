@@ -1,27 +1,31 @@
 """`/studio`: the web application, which `make studio` builds into this package."""
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
-from heddle_runtime.errors import NotFoundError
+from heddle.assistant.v1.assistant_pb2 import GetAssistantRequest
+from heddle_runtime.errors import HeddleError, NotFoundError
 from pydantic import Field
 from starlette.responses import RedirectResponse, Response
 
-from heddle_gateway.http.models import Model
+from heddle_gateway.http.models import Model, identifier
 from heddle_gateway.http.operations import Access
 from heddle_gateway.http.static_files import StaticFile, StaticFiles
 from heddle_gateway.routing import Call, Routes
+from heddle_gateway.services import call as call_service
 
 FOLDER = Path(__file__).parent / "studio"
 PATH = "/studio"
 SHELL = "shell.html"
 """The page of every screen: its script shows the screen of the address."""
+_NO_FRAMES = "frame-ancestors 'none'"
 POLICY = "; ".join(
     (
         *("default-src 'none'", "script-src 'self'", "style-src 'self'"),
         *("img-src 'self' blob: data:", "font-src 'self'", "connect-src 'self'"),
-        *("form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"),
+        *("form-action 'self'", "base-uri 'none'", _NO_FRAMES),
         "require-trusted-types-for 'script'",
         "trusted-types dompurify svelte-trusted-html",
     )
@@ -40,6 +44,8 @@ FilePath = Annotated[
     str,
     Field(description="A screen, or a file of the web application.", examples=["assistants"]),
 ]
+AssistantId = Annotated[str, identifier("The assistant's identifier.", "1")]
+_FRAMED = f"{PATH}/chat/framed"
 _WELCOME = "Heddle answers as assistants."
 routes = Routes("studio", Access.OPEN)
 
@@ -71,6 +77,40 @@ async def redirect(call: Call) -> Response:
 async def first_screen(call: Call) -> Response:
     """Get the first screen of the web application."""
     return _response(call, "")
+
+
+@routes.get("/chat/{assistant}", status=303, errors=(404,))
+async def chat(call: Call, assistant: AssistantId) -> Response:
+    """Go to the chat with an assistant, as it stands in frames and links."""
+    _file(call.state.studio, SHELL)
+    return RedirectResponse(f"{_FRAMED}/{assistant}", 303)
+
+
+@routes.get(f"{_FRAMED}/{{assistant}}", errors=(404,), content=("text/html",))
+async def framed_chat(call: Call, assistant: AssistantId) -> Response:
+    """Get the chat with an assistant, for frames in pages of other hosts.
+
+    The setting `frame_hosts` of `chat` of the assistant's organisation names them.
+    """
+    response = _response(call, SHELL)
+    if hosts := await _frame_hosts(call, assistant):
+        allowed = " ".join(["frame-ancestors 'self'", *(f"https://{each}" for each in hosts)])
+        response.headers["content-security-policy"] = POLICY.replace(_NO_FRAMES, allowed)
+    return response
+
+
+async def _frame_hosts(call: Call, assistant: str) -> Sequence[str]:
+    """Return the hosts that the organisation of an assistant allows, none if there is no such."""
+    request = GetAssistantRequest(reference=assistant)
+    try:
+        with call.state.credentials.as_service():
+            known = await call_service(call.services.assistants.GetAssistant, request)
+        settings = await call.state.organizations.of(
+            known.assistant.organization, known.assistant.owner
+        )
+    except HeddleError:
+        return ()
+    return settings.chat.frame_hosts
 
 
 @routes.get(f"{PATH}/{{path:path}}", errors=(404,), content=("text/html",))

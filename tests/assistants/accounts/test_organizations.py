@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from assistants.accounts.conftest import UNI_ADMIN, Accounts, serving
+from assistants.accounts.conftest import SERVICE, UNI_ADMIN, Accounts, serving
 from heddle.account.v1 import account_pb2 as pb
 from heddle_assistants.database.schema import organizations
 from heddle_runtime.errors import (
@@ -303,6 +303,53 @@ async def test_settings_that_are_none_are_shown_as_none_and_can_be_replaced(
     assert (await accounts.settings(organization="uni")).organization == "uni"
     await accounts.replace("uni", '{"a": 1}')
     assert await shown(accounts) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "chat",
+    [
+        "on",
+        {"notices": ""},
+        {"notice": 1},
+        {"notice": "x" * 1_001},
+        {"link": "javascript:alert(1)"},
+        {"frame_hosts": "https://example.org"},
+        {"frame_hosts": ["example.org"]},
+    ],
+)
+async def test_wrong_settings_of_the_chat_are_refused(accounts: Accounts, chat: object) -> None:
+    with pytest.raises(InvalidRequestError) as refused:
+        await accounts.replace("uni", json.dumps({"chat": chat}))
+    [violation] = refused.value.violations
+    assert "'chat'" in violation.description
+
+
+async def test_what_an_organisation_says_about_the_chat_is_resolved(accounts: Accounts) -> None:
+    request = pb.ResolveSettingsRequest(organization="uni")
+    for settings, expected in (
+        ({}, pb.ChatSettings()),
+        (
+            {
+                "chat": {
+                    "notice": "Be kind.",
+                    "link": "https://a.example/b",
+                    "frame_hosts": "none",
+                },
+                "retention": {"conversations_days": 0},
+            },
+            pb.ChatSettings(notice="Be kind.", link="https://a.example/b", stores_nothing=True),
+        ),
+        (
+            {
+                "chat": {"frame_hosts": "LMS.example *.uni.example"},
+                "retention": {"conversations_days": 3},
+            },
+            pb.ChatSettings(frame_hosts=["lms.example", "*.uni.example"]),
+        ),
+    ):
+        await accounts.replace("uni", json.dumps(settings))
+        resolved = await accounts.call("ResolveSettings", request, SERVICE)
+        assert resolved.chat == expected
 
 
 @pytest.mark.parametrize("telemetry", [False, {"content": "no"}, {"content": 0}])

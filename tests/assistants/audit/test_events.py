@@ -53,6 +53,8 @@ UNAUDITED = {
     ("usage/days.py", "expire"): "deletes what the settings no longer keep",
     ("usage/reservations.py", "reserve"): "counts what answers may consume; changes no setting",
     ("usage/recording.py", "record"): "counts what answers consume; changes no setting",
+    ("conversations/answers.py", "put"): "counts what is asked; changes no setting",
+    ("conversations/answers.py", "_put"): "a person's own conversations, which others cannot read",
 }
 
 

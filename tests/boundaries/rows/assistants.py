@@ -5,6 +5,7 @@ from typing import Any
 
 from boundaries.rows.forms import Check
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.assistant.v1 import (
     assistant_pb2,
     jobs_pb2,
@@ -15,6 +16,7 @@ from heddle.assistant.v1 import (
 )
 from heddle.audit.v1 import audit_pb2
 from heddle.conversation.v1 import conversation_pb2
+from heddle.group.v1 import group_pb2
 from heddle.migration.v1 import migration_pb2
 from heddle.usage.v1 import usage_pb2
 from heddle_assistants.accounts import checks, resolution, settings_text
@@ -26,6 +28,8 @@ from heddle_assistants.conversations import items as stored_items
 from heddle_assistants.conversations import store as conversations
 from heddle_assistants.database.paging import check_length
 from heddle_assistants.field_checks import may_be_user
+from heddle_assistants.groups import members
+from heddle_assistants.groups import store as groups
 from heddle_assistants.imports import conflict_resolution
 from heddle_assistants.questions.store import check as check_questions
 from heddle_assistants.repository import quotas
@@ -56,7 +60,7 @@ def _reserved(**fields: Any) -> None:
 
 def _summed(count: int) -> None:
     request = usage_pb2.SummarizeUsageRequest(assistant_ids=["1"] * count)
-    days._conditions(Identity("ann"), request, days.Period(days._FIRST, days._FIRST))
+    days._conditions(Identity("ann"), request, days.Period(days.FIRST_DAY, days.FIRST_DAY))
 
 
 def _priced(dollars: int) -> object:
@@ -122,12 +126,22 @@ def _compared(parts: int) -> bool:
     return all(each.kind != versions_pb2.TextPiece.KIND_EQUAL for each in pieces)
 
 
+def _group(**fields: Any) -> group_pb2.Group:
+    return group_pb2.Group(**{"title": "Biology", "teachers": ["ana@uni.example"]} | fields)
+
+
+def _code(days: int = 1, uses: int = 1) -> None:
+    end = Timestamp(seconds=days * 86_400)
+    members.bounds_of_code(group_pb2.CreateJoiningCodeRequest(expire_time=end, uses=uses), 0)
+
+
 def _item(size: int = 2) -> conversation_pb2.Item:
     return conversation_pb2.Item(id="i", document_json="{}".ljust(size))
 
 
 _ASSISTANTS, _CONVERSION = "heddle_assistants", "heddle_conversion"
 _STORED = f"{_ASSISTANTS}.conversations"
+_GROUPS = f"{_ASSISTANTS}.groups"
 _USAGE = f"{_ASSISTANTS}.usage"
 _SIGN_IN = "heddle_assistants.accounts.sign_in"
 ROWS: dict[str, Check] = {
@@ -160,6 +174,13 @@ ROWS: dict[str, Check] = {
         conversation_pb2.Conversation(title="x" * n)
     ),
     f"{_STORED}.store.MAX_NEW_ITEMS": lambda n: conversations.new_items([_item()] * n) and None,
+    f"{_GROUPS}.store.MAX_TITLE": lambda n: groups.check(_group(title="x" * n)),
+    f"{_GROUPS}.store.MAX_TEACHERS": lambda n: groups.check(_group(teachers=["a@b.example"] * n)),
+    f"{_GROUPS}.store.MAX_ASSISTANTS": lambda n: groups.check(_group(assistants=["1"] * n)),
+    f"{_GROUPS}.members.MAX_ADDED": lambda n: members.check_emails(["a@b.example"] * n),
+    f"{_GROUPS}.members.MAX_MEMBERS": members.check_count,
+    f"{_GROUPS}.members.MAX_USES": lambda n: _code(uses=n),
+    f"{_GROUPS}.members._MAX_DAYS": _code,
     f"{_ASSISTANTS}.questions.store.MAX_QUESTIONS": _questions,
     f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
     f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),

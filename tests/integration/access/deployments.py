@@ -63,7 +63,7 @@ CALLERS: dict[Role, Identity | None] = {
 as `member` and `unknown user` call with. The owner and both colleagues are creators."""
 ADDRESSES = {
     **dict.fromkeys(
-        ("account", "assistant", "audit", "conversation", "person", "rubric", "usage"),
+        ("account", "assistant", "audit", "conversation", "group", "person", "rubric", "usage"),
         "heddle_assistants",
     ),
     "connector": "heddle_connector",

@@ -301,6 +301,33 @@ ROUTES: dict[str, Route] = {
     "GET /prompts/{id}": Route(READ | WITHOUT_RIGHT, _saved_prompt),
     "PUT /prompts/{id}": Route(CHANGE, lambda it: {**_saved_prompt(it), "json": _PROMPT}),
     "DELETE /prompts/{id}": Route(CHANGE, _saved_prompt),
+    # Groups
+    "POST /groups": Route(
+        CREATORS, lambda _: {"json": {"title": "Biology", "teachers": [OWNER.subject]}}
+    ),
+    "GET /groups": Route(LIST_OWN | {"admin": "200"}, lambda it: {"params": {"seen": it.group}}),
+    "GET /groups/{id}": Route(MANAGED, _of(id="group")),
+    "PUT /groups/{id}": Route(
+        MANAGED | WITHOUT_RIGHT,
+        _with(_of(id="group"), title="Stolen", teachers=[OWNER.subject]),
+    ),
+    "DELETE /groups/{id}": Route(MANAGED | WITHOUT_RIGHT, _of(id="group")),
+    "GET /groups/{id}/members": Route(MANAGED | WITHOUT_RIGHT, _of(id="group")),
+    "POST /groups/{id}/members": Route(
+        MANAGED | WITHOUT_RIGHT, _with(_of(id="group"), emails=["new@uni.example"])
+    ),
+    "DELETE /groups/{group}/members/{email}": Route(
+        MANAGED, lambda it: {"path": {"group": it.group, "email": "new@uni.example"}}
+    ),
+    "POST /groups/{id}/code": Route(MANAGED | WITHOUT_RIGHT, _with(_of(id="group"), uses=1)),
+    "DELETE /groups/{id}/code": Route(MANAGED | WITHOUT_RIGHT, _of(id="group")),
+    "POST /groups/join": Route(
+        UPLOADED | {"owner": "404", "operator": "403"}, lambda it: {"json": {"code": it.group[:9]}}
+    ),
+    "GET /groups/{group}/insights": Route(MANAGED | WITHOUT_RIGHT, _of(group="group")),
+    "GET /assistants/{assistant}/insights": Route(
+        MANAGED | WITHOUT_RIGHT, _of(assistant="assistant")
+    ),
     # Audit log
     "GET /audit": Route(
         AUDIT, lambda it: {"params": {"object_type": "assistant", "object_id": it.assistant}}
@@ -485,6 +512,7 @@ NO_IDENTIFIER = {
     "GET /login/oidc/{provider}/callback",
     *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
     *("GET /", "GET /errors", "GET /studio", "GET /studio/{path}"),
+    *("GET /chat/{assistant}", "GET /studio/chat/framed/{assistant}"),
     *("GET /docs", "GET /docs/{path}"),
     *("GET /connectors", "GET /prompt-processors", "GET /strategies", "GET /tools"),
 }

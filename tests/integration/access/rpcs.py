@@ -410,6 +410,33 @@ RPCS: dict[str, Rpc] = {
     ),
     "Conversation.GetResponse": Rpc(UPLOADED, _id("response")),
     "Conversation.DeleteResponse": Rpc(UPLOADED, _id("response")),
+    # Groups
+    "Group.CreateGroup": Rpc(
+        CREATORS, lambda _: {"group": {"title": "Biology", "teachers": [OWNER.subject]}}
+    ),
+    "Group.GetGroup": Rpc(MANAGED, _id("group")),
+    "Group.ListGroups": Rpc(LIST_OWN | {"admin": "200"}, lambda it: {"page_size": len(it.group)}),
+    "Group.UpdateGroup": Rpc(
+        MANAGED | WITHOUT_RIGHT,
+        lambda it: {"group": {"id": it.group, "title": "Stolen", "teachers": [OWNER.subject]}},
+    ),
+    "Group.DeleteGroup": Rpc(MANAGED | WITHOUT_RIGHT, _id("group")),
+    "Group.ListMembers": Rpc(MANAGED | WITHOUT_RIGHT, _id("group")),
+    "Group.AddMembers": Rpc(
+        MANAGED | WITHOUT_RIGHT, lambda it: {"id": it.group, "emails": ["new@uni.example"]}
+    ),
+    "Group.RemoveMember": Rpc(MANAGED, lambda it: {"group": it.group, "email": "new@uni.example"}),
+    "Group.CreateJoiningCode": Rpc(MANAGED | WITHOUT_RIGHT, _id("group")),
+    "Group.DeleteJoiningCode": Rpc(MANAGED | WITHOUT_RIGHT, _id("group")),
+    "Group.JoinGroup": Rpc(
+        UPLOADED | {"owner": "404", "operator": "403"}, lambda it: {"code": it.group[:9]}
+    ),
+    "Insight.SummarizeQuestions of a group": Rpc(
+        MANAGED | WITHOUT_RIGHT, lambda it: {"group": it.group}
+    ),
+    "Insight.SummarizeQuestions of an assistant": Rpc(
+        MANAGED | WITHOUT_RIGHT, lambda it: {"assistant": it.assistant}
+    ),
     # Runs
     "Orchestrator.RunCompletion": Rpc(TRACED, _run),
     "Orchestrator.RunCompletion with a trace": Rpc(

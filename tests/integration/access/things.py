@@ -75,6 +75,11 @@ class Things:
         return str(self._post("/prompts", json=body)["id"])
 
     @cached_property
+    def group(self) -> str:
+        """A group without members: assistants that are shared show no group."""
+        return str(self._post("/groups", json={"title": self.content})["id"])
+
+    @cached_property
     def response(self) -> str:
         body = {"model": f"lamb_assistant.{self.assistant}", "input": self.content}
         return str(self._post("/v1/responses", json=body)["id"])
@@ -150,6 +155,7 @@ class Things:
             "assistant": lambda: f"/assistants/{self.assistant}",
             "rubric": lambda: f"/rubrics/{self.rubric}",
             "saved_prompt": lambda: f"/prompts/{self.saved_prompt}",
+            "group": lambda: f"/groups/{self.group}",
             "response": lambda: f"/v1/responses/{self.response}",
             "conversation": lambda: f"/v1/conversations/{self.conversation}",
             "item": lambda: f"/v1/conversations/{self.conversation}/items/{self.item}",

@@ -22,7 +22,7 @@ def test_the_page_says_what_erasing_does_with_each_table() -> None:
         for place in re.findall(r"`([^`]+)`", row.split("|")[1])
     }
     words = {1: "deleted", 2: "handed over", 3: "stay|pseudonym"}
-    for place in places_of(Subject(Person("a@b.example", "uni"), 1, [1], [], [])):
+    for place in places_of(Subject(Person("a@b.example", "uni"), 1, [1], [], [], "x")):
         assert re.search(words[place.treatment], treatments[place.table.name]), place.table.name
 
 

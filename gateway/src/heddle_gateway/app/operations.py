@@ -10,6 +10,7 @@ from heddle.assistant.v1 import assistant_pb2, prompts_pb2, questions_pb2, shari
 from heddle.audit.v1 import audit_pb2
 from heddle.connector.v1 import connector_pb2
 from heddle.conversation.v1 import conversation_pb2
+from heddle.group.v1 import group_pb2, insights_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle.rubric.v1 import rubric_pb2
 from heddle.tool.v1 import tool_pb2
@@ -69,6 +70,8 @@ _CONTRACTS = {
     "audit": audit_pb2,
     "connectors": connector_pb2,
     "conversations": conversation_pb2,
+    "groups": group_pb2,
+    "insights": insights_pb2,
     "orchestrator": orchestrator_pb2,
     "prompts": prompts_pb2,
     "questions": questions_pb2,

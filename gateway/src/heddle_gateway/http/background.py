@@ -42,7 +42,7 @@ class BackgroundRuns(dict[str, BackgroundRun]):
 
 
 class BackgroundTasks:
-    """Work after answers for which nobody waits. It ends by itself."""
+    """Work after answers that no client waits for. It ends by itself."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()

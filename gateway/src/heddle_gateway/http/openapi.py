@@ -36,6 +36,7 @@ _TAGS = {
     "completions": "Completions of assistants, and assistants as OpenAI's models.",
     "conversations": "Stored conversations of the caller, in OpenAI's form.",
     "assistants": "Assistants for frontends and programs.",
+    "groups": "Groups of learners, such as courses, and the assistants that they may use.",
     "prompts": "Instructions that authors save, share and insert into their assistants.",
     "rubrics": "Assessment rubrics, which the tool `rubric` reads for their owners' assistants.",
     "files": "Uploaded files, in OpenAI's form.",

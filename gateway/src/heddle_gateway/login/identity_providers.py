@@ -128,6 +128,7 @@ async def _sign_in(
         organization=flow.organization,
         organizations=configuration.organizations,
         new_user=_new_user(user),
+        groups=user.groups,
     )
     try:
         response = await as_gateway(api, api.services.accounts.SignInWithProvider, request)

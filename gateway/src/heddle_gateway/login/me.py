@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal, cast
 
 from heddle.account.v1 import account_pb2 as pb
+from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.callers import Identity, home
 from heddle_runtime.identity.permissions import LEAST_ROLES, Right, has, may_own
@@ -35,6 +36,14 @@ class Features(Model):
     extensions: list[str] = Field(description="The names of what installed packages add.")
 
 
+class ChatFeatures(Model):
+    """What the organisation says about the chat."""
+
+    notice: str = Field(description="A text for all users of the chat; empty for none.")
+    link: str = Field(description="The address of a page about it; empty for none.")
+    stores: bool = Field(description="Whether the organisation stores conversations.")
+
+
 class Me(Model):
     """The caller."""
 
@@ -63,6 +72,7 @@ class Me(Model):
         "HEAD need with the cookie of a session. Null without a session."
     )
     features: Features
+    chat: ChatFeatures
 
 
 @routes.get("/v1/me")
@@ -92,6 +102,7 @@ async def read_me(api: Call) -> Me:
         expires_at=credential.expires_at if isinstance(credential, KeyCredential) else None,
         csrf_token=None,
         features=_features(api),
+        chat=await _chat(api, home(identity)),
     )
 
 
@@ -116,7 +127,16 @@ async def me_of_session(api: Call, session: Session) -> Me:
         expires_at=message.expire_time.seconds,
         csrf_token=session.csrf_token,
         features=_features(api),
+        chat=await _chat(api, message.organization),
     )
+
+
+async def _chat(api: Call, organization: str) -> ChatFeatures:
+    try:
+        chat = (await api.state.organizations.of(organization, "")).chat
+    except HeddleError:  # who the caller is does not depend on it
+        chat = pb.ChatSettings()
+    return ChatFeatures(notice=chat.notice, link=chat.link, stores=not chat.stores_nothing)
 
 
 def rights_of(identity: Identity) -> list[Right]:

@@ -13,10 +13,17 @@ from heddle_assistants.database.assistant_row import Shares
 from heddle_assistants.database.schema import (
     assistant_users,
     assistants,
+    group_assistants,
+    group_members,
     organizations,
     prompts,
     rubrics,
 )
+
+OF_GROUPS = select(group_assistants.c.assistant_id).join(
+    group_members, group_members.c.group_id == group_assistants.c.group_id
+)
+"""The query for the assistants of the groups that users are in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +78,26 @@ class SharedRows(OwnedRows):
 
     def offered(self, identity: Identity) -> ColumnElement[bool]:
         """Return the condition of rows that are published or shared, and `identity` may use."""
-        return or_(OwnedRows.offered(self, identity), self.shared(identity))
+        return or_(
+            OwnedRows.offered(self, identity), self.shared(identity), self.in_groups(identity)
+        )
 
     def readable(self, identity: Identity) -> ColumnElement[bool]:
         """Return the condition of rows that `identity` may read."""
-        return or_(OwnedRows.readable(self, identity), self.shared(identity))
+        return or_(
+            OwnedRows.readable(self, identity), self.shared(identity), self.in_groups(identity)
+        )
 
     def shared(self, identity: Identity, *also: ColumnElement[bool]) -> ColumnElement[bool]:
         """Return the condition of rows that are shared with `identity` by name."""
         mine = assistant_users.c.email == identity.subject
         query = select(assistant_users.c.assistant_id).where(mine, *also)
         return and_(self.id.in_(query), self._at_home(identity))
+
+    def in_groups(self, identity: Identity) -> ColumnElement[bool]:
+        """Return the condition of rows that are published to a group of `identity`."""
+        mine = group_members.c.email == identity.subject
+        return and_(self.id.in_(OF_GROUPS.where(mine)), self._at_home(identity))
 
 
 class SharedThing(Publishable, Protocol):

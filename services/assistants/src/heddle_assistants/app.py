@@ -18,6 +18,7 @@ from heddle.assistant.v1 import (
 from heddle.audit.v1 import audit_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.conversation.v1 import conversation_pb2_grpc
+from heddle.group.v1 import group_pb2_grpc, insights_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
@@ -56,7 +57,12 @@ from heddle_assistants.database.schema import SCHEMA
 from heddle_assistants.following.applying import Applying
 from heddle_assistants.following.claims import Claims
 from heddle_assistants.following.servicer import FollowingServicer
+from heddle_assistants.groups.members import Members
+from heddle_assistants.groups.servicer import GroupServicer
+from heddle_assistants.groups.store import Groups
 from heddle_assistants.imports.rows import RowImport
+from heddle_assistants.insights.counting import Counting
+from heddle_assistants.insights.servicer import InsightServicer
 from heddle_assistants.jobs.servicer import JobServicer
 from heddle_assistants.jobs.store import Jobs
 from heddle_assistants.library.store import PROMPT, RUBRIC, Library
@@ -219,6 +225,7 @@ async def app(
         await reseal_owner_keys(database, keys)
         owners = Owners(keys)
         rows, writer = Rows(database), Writer(audit)
+        counting = Counting(rows, audit.people)
         reader = Reader(rows, Migrations(audit, enabled=settings.migrate_on_read))
         folder = FolderAssistants(settings.assistants_dir, checks)
         await folder.contents()  # its faults are logged now
@@ -299,9 +306,17 @@ async def app(
             bind(
                 conversation_pb2_grpc.add_ConversationServiceServicer_to_server,
                 ConversationServicer(
-                    Conversations(database, owners, settings.conversation_days),
-                    Answers(database, owners),
+                    Conversations(database, owners, settings.conversation_days, counting),
+                    Answers(database, owners, counting),
                 ),
+            ),
+            bind(
+                group_pb2_grpc.add_GroupServiceServicer_to_server,
+                GroupServicer(Groups(database, audit), Members(database, audit)),
+            ),
+            bind(
+                insights_pb2_grpc.add_InsightServiceServicer_to_server,
+                InsightServicer(database, catalog, audit.people),
             ),
             accounts,
         ]

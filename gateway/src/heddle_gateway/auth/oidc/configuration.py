@@ -52,6 +52,8 @@ class ProviderConfiguration(_Strict):
     scopes: tuple[str, ...] = ("openid", "email", "profile")
     email_claim: str = "email"
     name_claim: str = "name"
+    groups_claim: str = "groups"
+    """The claim with the names of the user's groups, which groups of learners refer to."""
     requires_verified_email: bool = True
     """Whether the claim `email_verified` must be true. Some providers verify without it."""
     domains: tuple[str, ...] = ()

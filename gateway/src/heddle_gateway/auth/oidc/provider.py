@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -38,6 +38,8 @@ class VerifiedUser:
     name: str
     new_users: NewUsers | None
     """The organisation and role of a new user; None: no user is created."""
+    groups: Sequence[str] = ()
+    """The names of the groups that the provider says the user is in."""
 
 
 class IdentityProvider:
@@ -118,7 +120,14 @@ class IdentityProvider:
             )
         name = claims.get(configuration.name_claim)
         rules = (each for each in configuration.new_users if each.matches(domain, claims))
-        return VerifiedUser(email, name if isinstance(name, str) else "", next(rules, None))
+        groups = claims.get(configuration.groups_claim)
+        names = groups if isinstance(groups, list) else [groups]
+        return VerifiedUser(
+            email,
+            name if isinstance(name, str) else "",
+            next(rules, None),
+            [each for each in names if isinstance(each, str)],
+        )
 
     async def _tokens(self, flow: Flow, code: str) -> Claims:
         form = {

@@ -68,6 +68,9 @@ class ItemEncoder(EventEncoder):
             "output": [],
             "usage": None,
         }
+        self._begun = time.monotonic()
+        self.first_token: float | None = None
+        """Seconds until the text of a streamed answer began."""
         self._number = 0
         self._snapshot = one_line(_encode(self.response)) if streamed else b""
         created = self._frame("response.created", b',"response":' + self._snapshot)
@@ -130,6 +133,8 @@ class ItemEncoder(EventEncoder):
 
     def _begin_message(self) -> tuple[Item, bytes]:
         frames = self._end_thought()
+        if self.first_token is None and self._streamed:
+            self.first_token = time.monotonic() - self._begun
         message, frame = self._begin(
             "msg", "message", "content_index", role="assistant", content=[]
         )

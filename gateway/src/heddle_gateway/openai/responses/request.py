@@ -76,7 +76,7 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
     async def detach(self, state: State, request: RawRequest, answer: Answer) -> RawResponse | None:
         """Begin a run in the background; return its response, None if its events were sent."""
         encoder = self.encoder(answer)
-        body, put = encoder.body(), partial(self._put, encoder.response)
+        body, put = encoder.body(), partial(self._put, encoder)
         run = await start(state, self.run, encoder, encoder.response, put)
         if not self.stream:
             return RawResponse(200, body)
@@ -87,11 +87,14 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
         """Store the response, and return the frame that ends it."""
         assert isinstance(encoder, ResponseEncoder)  # noqa: S101 - made here
         if self.items:
-            encoder.response["store"] = await store(state, self._put(encoder.response))
+            encoder.response["store"] = await store(state, self._put(encoder))
         return encoder.end()
 
-    def _put(self, response: dict[str, Any]) -> pb_items.PutResponseRequest:
-        return put_request(response, self.turn, self.items, self.model)
+    def _put(self, encoder: ResponseEncoder) -> pb_items.PutResponseRequest:
+        request = put_request(encoder.response, self.turn, self.items, self.model)
+        if encoder.first_token is not None:
+            request.first_token.FromMilliseconds(round(encoder.first_token * 1000))
+        return request
 
 
 async def read(state: State, body: bytes) -> ChatRequest:

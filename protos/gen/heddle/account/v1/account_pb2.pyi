@@ -1207,6 +1207,7 @@ class ResolveSettingsResponse(_message.Message):
     ON_CHANGE_FIELD_NUMBER: _builtins.int
     SEARCH_SERVERS_FIELD_NUMBER: _builtins.int
     EMBEDDING_MODEL_FIELD_NUMBER: _builtins.int
+    CHAT_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
@@ -1257,6 +1258,10 @@ class ResolveSettingsResponse(_message.Message):
     def search_servers(self) -> _containers.MessageMap[_builtins.str, Global___SearchServer]:
         """By name, the servers whose collections can be searched."""
 
+    @_builtins.property
+    def chat(self) -> Global___ChatSettings:
+        """What the organisation says about the chat: `chat` of the settings."""
+
     def __init__(
         self,
         *,
@@ -1276,10 +1281,11 @@ class ResolveSettingsResponse(_message.Message):
         on_change: _assistant_pb2.ChangePolicy.ValueType = ...,
         search_servers: _abc.Mapping[_builtins.str, Global___SearchServer] | None = ...,
         embedding_model: _builtins.str = ...,
+        chat: Global___ChatSettings | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "chat", b"chat", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "default_model", b"default_model", "embedding_model", b"embedding_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "search_servers", b"search_servers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "chat", b"chat", "default_model", b"default_model", "embedding_model", b"embedding_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "search_servers", b"search_servers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015
@@ -1299,6 +1305,42 @@ class ResolveSettingsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__user_id) -> _WhichOneofReturnType__user_id | None: ...
 
 Global___ResolveSettingsResponse: _TypeAlias = ResolveSettingsResponse  # noqa: Y015
+
+@_typing.final
+class ChatSettings(_message.Message):
+    """What an organisation says about the chat of the studio."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NOTICE_FIELD_NUMBER: _builtins.int
+    LINK_FIELD_NUMBER: _builtins.int
+    FRAME_HOSTS_FIELD_NUMBER: _builtins.int
+    STORES_NOTHING_FIELD_NUMBER: _builtins.int
+    notice: _builtins.str
+    """A text for all users of the chat, at most 1000 characters."""
+    link: _builtins.str
+    """The address of a page about it, `https:` or `http:`."""
+    stores_nothing: _builtins.bool
+    """Whether the organisation stores no conversations."""
+    @_builtins.property
+    def frame_hosts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The hosts whose pages may show the chat in a frame, as `example.org` or `*.example.org`."""
+
+    def __init__(
+        self,
+        *,
+        notice: _builtins.str = ...,
+        link: _builtins.str = ...,
+        frame_hosts: _abc.Iterable[_builtins.str] | None = ...,
+        stores_nothing: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["frame_hosts", b"frame_hosts", "link", b"link", "notice", b"notice", "stores_nothing", b"stores_nothing"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChatSettings: _TypeAlias = ChatSettings  # noqa: Y015
 
 @_typing.final
 class ListRetentionRequest(_message.Message):
@@ -1875,6 +1917,7 @@ class SignInWithProviderRequest(_message.Message):
     ORGANIZATION_FIELD_NUMBER: _builtins.int
     ORGANIZATIONS_FIELD_NUMBER: _builtins.int
     NEW_USER_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
     email: _builtins.str
     """The address that the provider has verified."""
     provider: _builtins.str
@@ -1893,6 +1936,12 @@ class SignInWithProviderRequest(_message.Message):
         in `organizations`. If not set, none is created.
         """
 
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the provider says about the groups of the user, at most 1000. The user is a member of the
+        groups of learners with one of these as their `claim`, and leaves others with a claim.
+        """
+
     def __init__(
         self,
         *,
@@ -1901,10 +1950,11 @@ class SignInWithProviderRequest(_message.Message):
         organization: _builtins.str = ...,
         organizations: _abc.Iterable[_builtins.str] | None = ...,
         new_user: Global___NewUser | None = ...,
+        groups: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["new_user", b"new_user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "new_user", b"new_user", "organization", b"organization", "organizations", b"organizations", "provider", b"provider"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "groups", b"groups", "new_user", b"new_user", "organization", b"organization", "organizations", b"organizations", "provider", b"provider"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

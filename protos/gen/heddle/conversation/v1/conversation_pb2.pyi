@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -825,6 +826,7 @@ class PutResponseRequest(_message.Message):
     OUTPUT_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
     ASSISTANT_FIELD_NUMBER: _builtins.int
+    FIRST_TOKEN_FIELD_NUMBER: _builtins.int
     after: _builtins.str
     """The item that its input follows: of a response without a conversation, the last one of the
     response before it; of a conversation, one that the turn follows instead of the last one. If it
@@ -844,6 +846,10 @@ class PutResponseRequest(_message.Message):
     def output(self) -> _containers.RepeatedCompositeFieldContainer[Global___Item]:
         """The items of its output. Empty while it runs."""
 
+    @_builtins.property
+    def first_token(self) -> _duration_pb2.Duration:
+        """The time until the text of a streamed answer began."""
+
     def __init__(
         self,
         *,
@@ -852,10 +858,11 @@ class PutResponseRequest(_message.Message):
         output: _abc.Iterable[Global___Item] | None = ...,
         after: _builtins.str | None = ...,
         assistant: _builtins.str = ...,
+        first_token: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "response", b"response"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "first_token", b"first_token", "response", b"response"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "assistant", b"assistant", "input", b"input", "output", b"output", "response", b"response"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "assistant", b"assistant", "first_token", b"first_token", "input", b"input", "output", b"output", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
     _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle_conversion.contract_tools import CHANGES
+from heddle_runtime.contract.host_lists import NO_HOST, host_problems
 
 from heddle_assistants.accounts.secret_members import PIN, Config, masked
 
@@ -25,6 +27,9 @@ _ADDRESS_FIELDS = ("base_url", "url")
 CONVERSATIONS = "conversations_days"
 _MEMBERS = ("uploads_days", "images_days", "usage_days", CONVERSATIONS)
 _MAX_DAYS = 36_500
+_CHAT = {"notice": 1_000, "link": 500, "frame_hosts": 2_000}
+"""The members of `chat`, and how many characters each has at most."""
+_LINK = re.compile(r"https?://[^\s\"'<>]+")
 
 
 def resolved(
@@ -49,6 +54,8 @@ def resolved(
     response.embedding_model = _first(setup, "embedding_model")
     response.traces_without_content = _object(setup, "telemetry").get("content", True) is not True
     response.on_change = CHANGES.get(str(on_change_setting(own)), CHANGES["never"])
+    if (chat := _chat(own)) != pb.ChatSettings():
+        response.chat.CopyFrom(chat)
     response.etag = hashlib.sha256(response.SerializeToString(deterministic=True)).hexdigest()[:32]
     return response
 
@@ -121,6 +128,41 @@ def renamed(config: Config, name: str) -> str:
     beginnings = [each for each in names if each[-1:] == "*" and name.startswith(each[:-1])]
     target = names.get(name if name in names else max(beginnings, key=len, default=""))
     return target if isinstance(target, str) else ""
+
+
+def chat_setting(config: Config) -> object:
+    """Return the member about the chat, valid or not."""
+    return _setup(config).get("chat", {})
+
+
+def chat_problems(config: Config) -> Iterator[str]:
+    """Yield the faults of the member."""
+    setting = chat_setting(config)
+    if not isinstance(setting, Mapping) or setting.keys() - _CHAT.keys():
+        yield f"must be an object with members of {', '.join(_CHAT)}"
+        return
+    for name, longest in _CHAT.items():
+        value = setting.get(name, "")
+        if not isinstance(value, str) or len(value) > longest:
+            yield f"{name!r} must be a text of at most {longest:,} characters"
+        elif name == "link" and value and not _LINK.fullmatch(value):
+            yield "'link' must be an address that begins with https:// or http://"
+        elif name == "frame_hosts":
+            yield from (problem for _, problem in host_problems(value))
+
+
+def _chat(config: Config) -> pb.ChatSettings:
+    setting = chat_setting(config)
+    chat = setting if isinstance(setting, Mapping) and not [*chat_problems(config)] else {}
+    hosts = _first(chat, "frame_hosts").lower().split()
+    retention = retention_of("", config) or pb.Retention()
+    limited = retention.HasField("conversations_days")
+    return pb.ChatSettings(
+        notice=_first(chat, "notice"),
+        link=_first(chat, "link"),
+        frame_hosts=[each for each in hosts if each != NO_HOST],
+        stores_nothing=limited and retention.conversations_days == 0,
+    )
 
 
 def telemetry_setting(config: Config) -> object:

@@ -13,6 +13,7 @@ from heddle_assistants.accounts.model_prices import PriceError, read_prices
 from heddle_assistants.accounts.resolution import (
     PROVIDERS,
     STORE,
+    chat_problems,
     model_names_setting,
     on_change_setting,
     output_hosts_setting,
@@ -63,8 +64,8 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
 
     Raises:
         InvalidRequestError: There is no such secret, or it would go to another server. Or a
-            price, a host of `output_hosts`, `on_change`, `telemetry`, `retention` or
-            `model_names` is wrong.
+            price, a host of `output_hosts`, `on_change`, `telemetry`, `retention`,
+            `chat` or `model_names` is wrong.
     """
     try:
         _refuse_moves(settings, stored)
@@ -75,6 +76,8 @@ def replaced(settings: Config, stored: Config, keys: Keys, slug: str) -> str:
             raise wrong("is wrong at 'on_change': must be run, ask or never")
         _check_telemetry(plain)
         _check_retention(plain)
+        if problems := list(chat_problems(plain)):
+            raise wrong(f"is wrong at 'chat': {'; '.join(problems)}")
         _check_model_names(plain)
         return json.dumps(sealed(plain, keys, slug))
     except PriceError as error:

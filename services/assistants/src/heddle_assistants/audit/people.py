@@ -39,6 +39,10 @@ class PeopleInEvents:
         digest = self._keys.of_object(f"person {person.organization} {person.email}")
         return f"erased-{digest[:16]}"
 
+    def learner(self, person: Person) -> str:
+        """Return the pseudonym under which the questions of a person are counted."""
+        return self._keys.of_object(f"learner {person.organization} {person.email}")[:32]
+
     async def addresses(self, organization: str) -> set[str]:
         """Return the addresses that acted in an organisation, or were its users."""
         columns = audit_events.c

@@ -1,33 +1,66 @@
 """Responses: stored with their items, and the context of new ones."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from heddle.conversation.v1 import conversation_pb2 as pb
-from heddle_runtime.errors import AlreadyExistsError
+from heddle_runtime.errors import NotSetUpError
 from heddle_runtime.storage.database.engine import Database
-from sqlalchemy import insert, select, update
-from sqlalchemy.exc import IntegrityError
+from heddle_runtime.storage.database.prepared import Call, Prepared, Values, execute
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.conversations.items import (
     COLUMNS,
+    INSERT,
+    MAX_ITEMS,
+    Documents,
     Line,
-    add,
     documents_of,
     is_id,
+    make_room,
     message,
     missing,
     path,
     remove,
+    rows_of,
     single,
+    store,
 )
 from heddle_assistants.conversations.owners import AnyRow, Owner, Owners, now, writing
-from heddle_assistants.conversations.store import extend, find, row_of
-from heddle_assistants.database.schema import conversation_items, responses
+from heddle_assistants.conversations.store import extended, find, row_of
+from heddle_assistants.database.schema import conversation_items, conversations, responses
 from heddle_assistants.field_checks import require
+from heddle_assistants.insights.counting import Counting, adding
 
+_RESPONSE = Prepared(
+    select(
+        *(responses.c[name] for name in ("organization_id", "owner_email", "status", "last_item"))
+    ).where(responses.c.id == bindparam("id"))
+)
+_CONVERSATION = Prepared(
+    select(conversations).where(conversations.c.id == bindparam("conversation"))
+)
+_AFTER = Prepared(
+    select(
+        conversation_items.c.organization_id,
+        conversation_items.c.owner_email,
+        conversation_items.c.conversation_id,
+    ).where(conversation_items.c.id == bindparam("after"))
+)
+_CHANGING = ("updated_at", "status", "last_item", "body", "events")
+_INSERT = Prepared(
+    insert(responses),
+    (*("id", "organization_id", "owner_email", "created_at", "conversation_id"), *_CHANGING),
+)
+_REPLACE = Prepared(
+    update(responses)
+    .where(responses.c.id == bindparam("key"))
+    .values({name: bindparam(name) for name in _CHANGING})
+)
 _RUNNING = ("queued", "in_progress")
 _STATUSES = (*_RUNNING, "completed", "incomplete", "failed", "cancelled")
+_COUNTED = ("completed", "incomplete", "failed")
 SILENCE = 60
 """Seconds after which a running response that is not replaced has failed."""
 INTERRUPTED = "failed"
@@ -36,42 +69,71 @@ INTERRUPTED = "failed"
 class Answers:
     """Reads and writes the responses of the caller."""
 
-    def __init__(self, database: Database, owners: Owners) -> None:
+    def __init__(self, database: Database, owners: Owners, counting: Counting) -> None:
         self._database = database
         self._owners = owners
+        self._counting = counting
 
     async def put(self, request: pb.PutResponseRequest) -> pb.PutResponseResponse:
-        """Store or replace a response; return the status that is stored."""
+        """Store or replace a response, and count it when it ends; return the stored status.
+
+        What is not stored, because the organisation stores nothing, is counted too.
+        """
         response = request.response
         require(is_id(response.id), "response.id", "must be letters, digits, _ and -")
         require(response.status in _STATUSES, "response.status", f"must be of {_STATUSES}")
-        documents = documents_of(request.input, "input") + documents_of(request.output, "output")
-        async with writing(self._database, self._owners) as (connection, owner):
-            query = select(responses).where(owner.of(responses), responses.c.id == response.id)
-            known = (await connection.execute(query)).one_or_none()
+        output = documents_of(request.output, "output")
+        documents = documents_of(request.input, "input") + output
+        counted = None
+        if response.status in _COUNTED:
+            counted = await self._counting.answer(request, output)
+        try:
+            return await self._put(request, documents, counted)
+        except NotSetUpError:
+            if counted:
+                async with self._database.writing() as connection:
+                    await execute(connection, *adding(connection, counted))
+            raise
+
+    async def _put(
+        self, request: pb.PutResponseRequest, documents: Documents, counted: Values | None
+    ) -> pb.PutResponseResponse:
+        response = request.response
+        place = {
+            "id": response.id,
+            "conversation": response.conversation,
+            "after": request.after,
+        }
+        async with self._database.writing() as connection:
+            owner, read = await self._owners.locked(
+                connection, *((query, place) for query in (_RESPONSE, _CONVERSATION, _AFTER))
+            )
+            known, conversation, after = (_own(owner, rows) for rows in read)
             if known is not None and known.status not in _RUNNING:
                 return pb.PutResponseResponse(status=known.status)
-            conversation = None
-            if identifier := response.conversation:
-                conversation = await find(connection, owner, identifier)
-            parent = (
-                known.last_item
-                if known
-                else await _parent(connection, owner, request, conversation)
-            )
+            if conversation is None and response.conversation:
+                raise missing("conversation", response.conversation)
+            parent = known.last_item if known else _parent(request, conversation, after)
             line = Line(response.conversation, response.id, parent)
             time = now()
-            last = parent
-            if known is None:
-                last = await add(connection, owner, line, request.input, time)
-            after = line._replace(parent=last)
-            last = await add(connection, owner, after, request.output, time, is_input=False)
-            await _write(connection, owner, response, last, time, is_new=known is None)
+            rows = [] if known else rows_of(owner, line, request.input, time)
+            later = line._replace(parent=rows[-1]["id"] if rows else parent)
+            rows += rows_of(owner, later, request.output, time, is_input=False)
+            last = rows[-1]["id"] if rows else parent
+            calls: list[Call] = [(INSERT, rows)] if rows else []
+            values = _values(owner, response, time) | {"last_item": last}
+            calls.append((_REPLACE if known else _INSERT, values))
             stored = pb.PutResponseResponse(status=response.status)
             if conversation is not None:
-                stored.untitled = await extend(
-                    connection, owner, conversation, last, documents, request.assistant
+                extension, stored.untitled = extended(
+                    owner, conversation, last, documents, request.assistant
                 )
+                calls.append(extension)
+            calls += adding(connection, counted)
+            await store(connection, *calls, owner.counters())
+            if owner.items > MAX_ITEMS:
+                await make_room(connection, owner, line)
+                await execute(connection, owner.counters())
             return stored
 
     async def get(self, identifier: str, *, with_events: bool) -> pb.GetResponseResponse:
@@ -149,55 +211,44 @@ async def _last(
             return ""
 
 
-async def _parent(
-    connection: AsyncConnection,
-    owner: Owner,
-    request: pb.PutResponseRequest,
-    conversation: AnyRow | None,
+def _own(owner: Owner, rows: Sequence[AnyRow]) -> AnyRow | None:
+    return rows[0] if rows and owner.owns(rows[0]) else None
+
+
+def _parent(
+    request: pb.PutResponseRequest, conversation: AnyRow | None, after: AnyRow | None
 ) -> str:
+    """Return the item that the input of a new response follows."""
     if request.after:
-        identifier = conversation.id if conversation is not None else None
-        await _check_item(connection, owner, request.after, identifier)
+        there = conversation.id if conversation is not None else None
+        if after is None or there not in (None, after.conversation_id):
+            raise missing("item", request.after)
     if request.HasField("after") or conversation is None:
         return request.after
     return str(conversation.last_item)
 
 
 async def _check_item(
-    connection: AsyncConnection, owner: Owner, identifier: str, conversation: str | None
+    connection: AsyncConnection, owner: Owner, identifier: str, conversation: str
 ) -> None:
     items = conversation_items.c
-    query = select(items.id).where(owner.of(conversation_items), items.id == identifier)
-    if conversation is not None:
-        query = query.where(items.conversation_id == conversation)
+    query = select(items.id).where(
+        owner.of(conversation_items),
+        items.id == identifier,
+        items.conversation_id == conversation,
+    )
     if not is_id(identifier) or await connection.scalar(query) is None:
         raise missing("item", identifier)
 
 
-async def _write(
-    connection: AsyncConnection,
-    owner: Owner,
-    response: pb.Response,
-    last: str,
-    time: int,
-    *,
-    is_new: bool,
-) -> None:
-    seal = owner.sealing.seal
-    values: dict[str, Any] = {
+def _values(owner: Owner, response: pb.Response, time: int) -> dict[str, Any]:
+    """Return the columns of a response without its last item."""
+    sealing, events = owner.sealing, response.events
+    return owner.row(response.id, time) | {
+        "key": response.id,
         "updated_at": time,
+        "conversation_id": response.conversation,
         "status": response.status,
-        "last_item": last,
-        "body": seal(response.document_json.encode(), response.id),
+        "body": sealing.seal(response.document_json.encode(), response.id),
+        "events": sealing.pack(events, response.id) if events else None,
     }
-    if response.events:
-        values["events"] = owner.sealing.pack(response.events, response.id)
-    if not is_new:
-        query = update(responses).where(responses.c.id == response.id)
-        await connection.execute(query.values(**values))
-        return
-    values |= owner.row(response.id, time) | {"conversation_id": response.conversation}
-    try:
-        await connection.execute(insert(responses).values(**values))
-    except IntegrityError:
-        raise AlreadyExistsError("A response of this id is stored already.") from None

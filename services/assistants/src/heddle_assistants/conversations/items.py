@@ -14,6 +14,7 @@ from heddle_runtime.errors import (
     ResourceExhaustedError,
     Violation,
 )
+from heddle_runtime.storage.database.prepared import Call, Prepared, execute
 from sqlalchemy import ColumnElement, delete, func, insert, literal, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -35,6 +36,13 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 _MAX_BODY = 16 * 1024 * 1024
 _OLDEST = 20
 _I = conversation_items.c
+INSERT = Prepared(
+    insert(conversation_items),
+    (
+        *("id", "organization_id", "owner_email", "created_at", "conversation_id"),
+        *("response_id", "position", "is_input", "parent", "body"),
+    ),
+)
 COLUMNS = (_I.id, _I.parent, _I.created_at, _I.body, _I.feedback, _I.response_id)
 
 
@@ -91,13 +99,7 @@ def object_of(text: str) -> dict[str, Any] | None:
 
 
 async def add(
-    connection: AsyncConnection,
-    owner: Owner,
-    line: Line,
-    items: Sequence[pb.Item],
-    now: int,
-    *,
-    is_input: bool = True,
+    connection: AsyncConnection, owner: Owner, line: Line, items: Sequence[pb.Item], now: int
 ) -> str:
     """Add items to a line; return the last one, or what the line followed if there are none.
 
@@ -105,6 +107,30 @@ async def add(
         AlreadyExistsError: There is an item of one of their identifiers.
         ResourceExhaustedError: The person stores as many items as are allowed.
     """
+    rows = rows_of(owner, line, items, now)
+    if not rows:
+        return line.parent
+    await store(connection, (INSERT, rows))
+    await make_room(connection, owner, line)
+    return items[-1].id
+
+
+async def store(connection: AsyncConnection, *calls: Call) -> None:
+    """Execute statements that insert rows of clients' identifiers.
+
+    Raises:
+        AlreadyExistsError: There is a row of one of them.
+    """
+    try:
+        await execute(connection, *calls)
+    except IntegrityError:
+        raise AlreadyExistsError("An item or response of this id is stored already.") from None
+
+
+def rows_of(
+    owner: Owner, line: Line, items: Sequence[pb.Item], now: int, *, is_input: bool = True
+) -> list[dict[str, Any]]:
+    """Return the rows of items that are added to a line, and count them."""
     rows, parent = [], line.parent
     for number, item in enumerate(items, owner.last_position + 1):
         body = owner.sealing.seal(item.document_json.encode(), item.id)
@@ -120,17 +146,9 @@ async def add(
             }
         )
         parent = item.id
-    if not rows:
-        return parent
-    try:
-        await connection.execute(insert(conversation_items), rows)
-    except IntegrityError:
-        raise AlreadyExistsError("An item of this id is stored already.") from None
     owner.last_position += len(rows)
     owner.items += len(rows)
-    if owner.items > MAX_ITEMS:
-        await _make_room(connection, owner, line)
-    return parent
+    return rows
 
 
 def check_count(items: int) -> None:
@@ -146,8 +164,10 @@ def check_count(items: int) -> None:
         )
 
 
-async def _make_room(connection: AsyncConnection, owner: Owner, line: Line) -> None:
+async def make_room(connection: AsyncConnection, owner: Owner, line: Line) -> None:
     """Delete the responses and conversations that changed least recently, until items fit."""
+    if owner.items <= MAX_ITEMS:
+        return
     single = select(responses.c.id, responses.c.updated_at, literal(0).label("is_conversation"))
     single = single.where(
         owner.of(responses), responses.c.conversation_id == "", responses.c.id != line.response

@@ -13,10 +13,11 @@ import structlog
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from heddle_runtime.errors import NotSetUpError, PermissionDeniedError, UnavailableError
 from heddle_runtime.identity.call_metadata import caller
-from heddle_runtime.identity.callers import home
+from heddle_runtime.identity.callers import Identity, home
 from heddle_runtime.storage.database.engine import Database
 from heddle_runtime.storage.database.inserting import insertion
-from sqlalchemy import Column, ColumnElement, Row, Table, select, update
+from heddle_runtime.storage.database.prepared import Call, Prepared, execute
+from sqlalchemy import Column, ColumnElement, Row, Table, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.owner_organizations import organization_id
@@ -36,6 +37,20 @@ _COLUMNS: Sequence[Column[Any]] = (
 )
 _OWNERS = select(*_COLUMNS).join(
     organizations, organizations.c.id == conversation_owners.c.organization_id
+)
+_CALLER_ONLY = _OWNERS.where(
+    organizations.c.slug == bindparam("slug"),
+    conversation_owners.c.owner_email == bindparam("email"),
+)
+_CALLER = Prepared(_CALLER_ONLY)
+_LOCKED = Prepared(_CALLER_ONLY.with_for_update(of=conversation_owners))
+_COUNTERS = Prepared(
+    update(conversation_owners)
+    .where(
+        conversation_owners.c.organization_id == bindparam("number"),
+        conversation_owners.c.owner_email == bindparam("email"),
+    )
+    .values(item_count=bindparam("items"), last_position=bindparam("position"))
 )
 AnyRow = Row[*tuple[Any, ...]]
 log = structlog.get_logger(__name__)
@@ -82,6 +97,19 @@ class Owner:
         mine: ColumnElement[bool] = table.c.organization_id == self.organization_id
         return mine & (table.c.owner_email == self.email)
 
+    def owns(self, row: AnyRow) -> bool:
+        """Return whether a row is the owner's."""
+        return (row.organization_id, row.owner_email) == (self.organization_id, self.email)
+
+    def counters(self) -> Call:
+        """Return what stores the counters."""
+        return _COUNTERS, {
+            "number": self.organization_id,
+            "email": self.email,
+            "items": self.items,
+            "position": self.last_position,
+        }
+
     def row(self, identifier: str, now: int) -> dict[str, Any]:
         """Return the columns that all rows of the owner have."""
         return {
@@ -104,20 +132,22 @@ class Owners:
         identity = caller().identity
         if identity.client_user:
             return None
-        query = _OWNERS.where(
-            organizations.c.slug == home(identity),
-            conversation_owners.c.owner_email == identity.subject,
-        )
-        row = (await connection.execute(query)).one_or_none()
-        return None if row is None else self._owner(row)
+        [rows] = await execute(connection, (_CALLER, _named(identity)))
+        return self._owner(rows[0]) if rows else None
 
     async def of(self, connection: AsyncConnection, number: int, email: str) -> Owner | None:
         """Return a person of an organisation, None if nothing is stored."""
         row = (await connection.execute(_OWNERS.where(_is(number, email)))).one_or_none()
         return None if row is None else self._owner(row)
 
-    async def locked(self, connection: AsyncConnection) -> Owner:
+    async def locked(
+        self, connection: AsyncConnection, *calls: Call
+    ) -> tuple[Owner, list[list[Any]]]:
         """Return the caller, who is the only one of its name to write until the transaction ends.
+
+        Args:
+            connection: The transaction.
+            calls: Queries to execute in the same trip; their rows are returned too.
 
         Raises:
             NotSetUpError: The organisation stores no conversations.
@@ -129,23 +159,25 @@ class Owners:
                 "Nothing is stored for a user without an e-mail address. The trusted application "
                 "must send one."
             )
-        number = await organization_id(connection, home(identity))
-        email = identity.subject
-        query = _OWNERS.where(_is(number, email)).with_for_update(of=conversation_owners)
-        row = (await connection.execute(query)).one_or_none()
-        if row is None:
-            key = secrets.token_bytes(_KEY).hex()
-            inserted = insertion(connection, conversation_owners).values(
-                organization_id=number,
-                owner_email=email,
-                sealed=self._keys.seal(key, _place(number, email)),
-            )
-            await connection.execute(inserted.on_conflict_do_nothing())
-            row = (await connection.execute(query)).one()
-        owner = self._owner(row)
+        mine = (_LOCKED, _named(identity))
+        [rows, *others] = await execute(connection, mine, *calls)
+        if not rows:
+            await self._make(connection, identity)
+            [rows, *others] = await execute(connection, mine, *calls)
+        owner = self._owner(rows[0])
         if owner.days == 0:
             raise NotSetUpError("Your organisation stores no conversations.")
-        return owner
+        return owner, others
+
+    async def _make(self, connection: AsyncConnection, identity: Identity) -> None:
+        number = await organization_id(connection, home(identity))
+        key = secrets.token_bytes(_KEY).hex()
+        inserted = insertion(connection, conversation_owners).values(
+            organization_id=number,
+            owner_email=identity.subject,
+            sealed=self._keys.seal(key, _place(number, identity.subject)),
+        )
+        await connection.execute(inserted.on_conflict_do_nothing())
 
     def _owner(self, row: AnyRow) -> Owner:
         """Return the owner of a row.
@@ -175,11 +207,9 @@ async def writing(
 ) -> AsyncGenerator[tuple[AsyncConnection, Owner]]:
     """Yield a connection in a transaction, and the caller. Its counters are stored at the end."""
     async with database.writing() as connection:
-        owner = await owners.locked(connection)
+        owner, _ = await owners.locked(connection)
         yield connection, owner
-        query = update(conversation_owners).where(owner.of(conversation_owners))
-        counters = {"item_count": owner.items, "last_position": owner.last_position}
-        await connection.execute(query.values(**counters))
+        await execute(connection, owner.counters())
 
 
 async def reseal_owner_keys(database: Database, keys: Keys) -> None:
@@ -203,6 +233,10 @@ async def reseal_owner_keys(database: Database, keys: Keys) -> None:
 def _is(number: int, email: str) -> ColumnElement[bool]:
     table = conversation_owners.c
     return (table.organization_id == number) & (table.owner_email == email)
+
+
+def _named(identity: Identity) -> dict[str, str]:
+    return {"slug": home(identity), "email": identity.subject}
 
 
 def now() -> int:

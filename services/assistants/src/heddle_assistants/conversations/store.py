@@ -10,7 +10,8 @@ from heddle.conversation.v1 import conversation_pb2 as pb
 from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import InvalidRequestError, Violation
 from heddle_runtime.storage.database.engine import Database
-from sqlalchemy import Table, insert, literal, select, tuple_, update
+from heddle_runtime.storage.database.prepared import Call, Prepared, execute
+from sqlalchemy import Table, bindparam, insert, literal, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.conversations.items import (
@@ -28,10 +29,12 @@ from heddle_assistants.conversations.items import (
     sealed_feedback,
 )
 from heddle_assistants.conversations.owners import AnyRow, Owner, Owners, now, writing
-from heddle_assistants.conversations.words import extended, matches, texts_of, words_of
+from heddle_assistants.conversations.words import extended as with_words
+from heddle_assistants.conversations.words import matches, texts_of, words_of
 from heddle_assistants.database.paging import check_length
 from heddle_assistants.database.schema import conversation_items, conversations, responses
 from heddle_assistants.field_checks import require
+from heddle_assistants.insights.counting import Counting
 
 _DAY = 86_400
 _BATCH = 500
@@ -46,13 +49,20 @@ AUTOMATIC = "automatic"
 """The member of the details that says whether the title was made of the first message."""
 _C = conversations.c
 _ORDER = (_C.pinned, _C.updated_at, _C.id)
+_EXTENDED = ("last_item", "updated_at", "details", "words")
+_EXTEND = Prepared(
+    update(conversations)
+    .where(_C.id == bindparam("key"))
+    .values({name: bindparam(name) for name in _EXTENDED})
+)
 
 
 class Conversations:
     """Reads and writes the conversations of the caller."""
 
-    def __init__(self, database: Database, owners: Owners, days: int) -> None:
+    def __init__(self, database: Database, owners: Owners, days: int, counting: Counting) -> None:
         """Take the days after which conversations of organisations that name none are deleted."""
+        self._counting = counting
         self._database = database
         self._owners = owners
         self._days = days
@@ -126,7 +136,9 @@ class Conversations:
             if request.HasField("metadata_json"):
                 details["metadata"] = _metadata(request)
             flags = {name: getattr(request, name) for name in _FLAGS if request.HasField(name)}
-            await _write(connection, owner, row, details, (), **flags)
+            sealed = owner.sealing.seal(json.dumps(details).encode(), row.id)
+            changed = update(conversations).where(_C.id == row.id)
+            await connection.execute(changed.values(details=sealed, **flags))
             return self._message(owner, await find(connection, owner, request.id))
 
     async def delete(self, identifier: str) -> None:
@@ -144,7 +156,7 @@ class Conversations:
             line = Line(identifier, "", row.last_item)
             time = now()
             last = await add(connection, owner, line, items, time)
-            await extend(connection, owner, row, last, documents)
+            await execute(connection, extended(owner, row, last, documents)[0])
             ids = [each.id for each in items]
             query = select(*COLUMNS).where(conversation_items.c.id.in_(ids))
             ordered = query.order_by(conversation_items.c.position)
@@ -198,12 +210,22 @@ class Conversations:
             await find(connection, owner, request.conversation)
             items = conversation_items.c
             query = select(*COLUMNS).where(items.conversation_id == request.conversation)
-            await _item(connection, query, request.id)
+            item = await _item(connection, query, request.id)
+            await self._count(connection, owner, item, feedback.rating)
             is_empty = feedback == pb.Feedback()
             value = None if is_empty else sealed_feedback(owner, request.id, feedback)
             changed = update(conversation_items).where(items.id == request.id)
             await connection.execute(changed.values(feedback=value))
         return feedback
+
+    async def _count(
+        self, connection: AsyncConnection, owner: Owner, item: AnyRow, rating: int
+    ) -> None:
+        query = select(responses.c.body).where(responses.c.id == item.response_id)
+        if (body := await connection.scalar(query)) is not None:
+            document = owner.sealing.open(body, item.response_id)
+            before = message(owner, item).feedback.rating
+            await self._counting.rating(connection, document, item.created_at, before, rating)
 
     def _message(self, owner: Owner | None, row: AnyRow) -> pb.Conversation:
         assert owner is not None  # noqa: S101 - the row is the owner's
@@ -248,37 +270,19 @@ async def find(connection: AsyncConnection, owner: Owner | None, identifier: str
     return await row_of(connection, owner, conversations, "conversation", identifier)
 
 
-async def extend(
-    connection: AsyncConnection,
-    owner: Owner,
-    row: AnyRow,
-    last: str,
-    documents: Documents,
-    assistant: str = "",
-) -> bool:
-    """Note the new last item of a conversation, and the words of new items.
+def extended(
+    owner: Owner, row: AnyRow, last: str, documents: Documents, assistant: str = ""
+) -> tuple[Call, bool]:
+    """Return what notes the new last item of a conversation, and the words of new items.
 
-    Returns whether its title was made of its first message.
+    The second value says whether the title was made of the first message.
     """
     details = _opened(owner, row)
     details["assistant"] = assistant or details["assistant"]
-    await _write(connection, owner, row, details, documents, last_item=last, updated_at=now())
-    return bool(details.get(AUTOMATIC))
-
-
-async def _write(
-    connection: AsyncConnection,
-    owner: Owner,
-    row: AnyRow,
-    details: dict[str, Any],
-    documents: Documents,
-    **values: object,
-) -> None:
     words = owner.sealing.open(row.words, row.id)
     sealed = _sealed(owner, row.id, details, words, documents)
-    await connection.execute(
-        update(conversations).where(_C.id == row.id).values(**sealed, **values)
-    )
+    values = {"key": row.id, "last_item": last, "updated_at": now(), **sealed}
+    return (_EXTEND, values), bool(details.get(AUTOMATIC))
 
 
 async def _item(connection: AsyncConnection, query: Any, identifier: str) -> AnyRow:  # noqa: ANN401 - a query of `COLUMNS`
@@ -305,7 +309,7 @@ def _sealed(
         details |= {"title": _first_words(documents), AUTOMATIC: True}
     return {
         "details": owner.sealing.seal(json.dumps(details).encode(), identifier),
-        "words": owner.sealing.seal(extended(words, documents), identifier),
+        "words": owner.sealing.seal(with_words(words, documents), identifier),
     }
 
 

@@ -37,14 +37,19 @@ def texts_of(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def extended(words: bytes, documents: Iterable[Mapping[str, Any]]) -> bytes:
-    """Return a list of words with those of further items."""
+    """Return a list of words with those of further items.
+
+    A word may stand there several times: repetitions are removed when the size of the list passes a
+    power of two, so that a turn does not cost more in a long conversation.
+    """
     new = {word for document in documents for text in texts_of(document) for word in words_of(text)}
-    known = set(words.decode().split("\n")) if words else set()
-    missing = sorted(new - known)
-    added = "\n".join(missing).encode()
-    if not missing or len(words) + len(added) > _LIST_BYTES:
+    if not new:
         return words
-    return words + b"\n" + added if words else added
+    added = "\n".join(new).encode()
+    whole = words + b"\n" + added if words else added
+    if len(whole).bit_length() > len(words).bit_length() or len(whole) > _LIST_BYTES:
+        whole = b"\n".join(set(whole.split(b"\n")))
+    return whole if len(whole) <= _LIST_BYTES else words
 
 
 def matches(terms: Iterable[bytes], words: bytes, title: str) -> bool:

@@ -593,6 +593,68 @@ conversation_items = Table(
 )
 """The items of conversations, and of responses. `parent` is the item before."""
 
+learner_groups = Table(
+    "learner_groups",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _of_organization(),
+    Column("title", Text, nullable=False),
+    _text("claim"),
+    Column("code", Text, unique=True),
+    _at("code_expires_at", optional=True),
+    _count("code_uses"),
+    _at("created_at"),
+    _count("revision", 1),
+    Index(None, "organization_id", "id"),
+)
+"""Groups of learners. `code_uses` is the number of users who can still join with `code`; `claim` is
+a value of an identity provider whose users are members."""
+
+
+def _of_group() -> Column[str]:
+    return Column(
+        "group_id", ForeignKey("learner_groups.id"), primary_key=True, autoincrement=False
+    )
+
+
+group_members = Table(
+    "group_members",
+    metadata,
+    _of_group(),
+    Column("email", Text, primary_key=True),
+    _flag("is_teacher"),
+    _flag("by_claim"),
+    _at("joined_at"),
+    Index(None, "email"),
+)
+"""The members and teachers of groups. `by_claim` says that one leaves when the claim does."""
+
+group_assistants = Table(
+    "group_assistants",
+    metadata,
+    _of_group(),
+    Column("assistant_id", ForeignKey("assistants.id"), primary_key=True, autoincrement=False),
+    Index(None, "assistant_id"),
+)
+"""The assistants that are published to groups."""
+
+QUESTION_COUNTS = (
+    *("questions", "without_sources", "failures", "helpful", "unhelpful"),
+    *("timed", "first_token_millis"),
+)
+question_days = Table(
+    "question_days",
+    metadata,
+    Column("assistant_id", ForeignKey("assistants.id"), primary_key=True, autoincrement=False),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("learner", Text, primary_key=True),
+    *(Column(name, Amount, nullable=False, server_default="0") for name in QUESTION_COUNTS),
+    Index(None, "day"),
+    Index(None, "learner"),
+)
+"""What users asked assistants on each day of UTC. `learner` is a pseudonym; `first_token_millis` is
+the sum over the `timed` answers."""
+
 SCHEMA = Schema(
     metadata, Path(__file__).with_name("revisions") / "versions", "heddle_assistants.schema"
 )

@@ -17,14 +17,18 @@ from heddle_assistants.conversations.owners import Owners
 from heddle_assistants.database import schema
 from heddle_assistants.database.schema import organizations, users
 from heddle_assistants.people.erasing import Erasing, naming
-from heddle_assistants.people.person_tables import places_of, subject_of
+from heddle_assistants.people.person_tables import Subject, places_of, subject_of
 
 _EVENTS = "audit_events"
 _KEYS = {"sessions", "passwords", "api_keys"}
 _LAST = {"users", "organizations"}
 """The tables that are erased last: until then they name the persons who need a pseudonym."""
 ALL = frozenset(schema.metadata.tables)
-_PARENTS = {"assistant_id": schema.assistants, "user_id": schema.users}
+_PARENTS = {
+    "assistant_id": schema.assistants,
+    "user_id": schema.users,
+    "group_id": schema.learner_groups,
+}
 
 
 class DatabaseData:
@@ -38,7 +42,7 @@ class DatabaseData:
     async def places(self, person: Person) -> Sequence[pb.Place]:
         """Return the tables that have rows of people."""
         async with self._database.reading() as connection:
-            subject = await subject_of(connection, person)
+            subject = await self._subject(connection, person)
             places = [
                 place(each.table.name, await each.count(connection), each.treatment)
                 for each in places_of(subject)
@@ -49,7 +53,7 @@ class DatabaseData:
     async def files(self, person: Person) -> AsyncGenerator[tuple[str, bytes]]:
         """Yield a file for each table."""
         async with self._database.reading() as connection:
-            subject = await subject_of(connection, person)
+            subject = await self._subject(connection, person)
             owner = await self._owners.of(connection, subject.organization_id, person.email)
 
             def open_(value: bytes, row: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -73,13 +77,16 @@ class DatabaseData:
             await self._database.forget_deleted()
         return places
 
+    async def _subject(self, connection: AsyncConnection, person: Person) -> Subject:
+        return await subject_of(connection, person, self._audit.people.learner(person))
+
     async def _erase_person(self, erasure: Erasure) -> Sequence[pb.Place]:
         pseudonym = self._audit.people.pseudonym(erasure.person)
         async with self._database.reading() as connection:
-            subject = await subject_of(connection, erasure.person)
+            subject = await self._subject(connection, erasure.person)
         snapshots = [] if erasure.access_only else await naming(self._database, subject)
         async with self._audit.writing() as (connection, changes):
-            subject = await subject_of(connection, erasure.person)
+            subject = await self._subject(connection, erasure.person)
             erasing = Erasing(connection, changes, subject, erasure, pseudonym)
             places = await erasing.run(snapshots)
         if erasure.access_only:

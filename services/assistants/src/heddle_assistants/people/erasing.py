@@ -171,7 +171,8 @@ class Erasing:
         jobs = schema.jobs
         by_person = update(jobs).where(jobs.c.author == email)
         await self.connection.execute(by_person.values(author=self.pseudonym))
-        await self._delete(schema.job_findings, schema.followed_rows)
+        await self._delete(schema.job_findings, schema.followed_rows, schema.group_members)
+        await self._delete(schema.question_days)
 
     async def _rewrite(self, each: Snapshot) -> None:
         versions = schema.assistant_versions

@@ -50,6 +50,8 @@ class Subject:
     """The keys of `job_findings` that name the person."""
     followed: Sequence[tuple[str, int]]
     """The keys of `followed_rows` that name the person."""
+    learner: str
+    """The pseudonym under which the person's questions are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,8 @@ class TablePlace:
         ]
 
 
-async def subject_of(connection: AsyncConnection, person: Person) -> Subject:
-    """Return the identifiers of a person in the database.
+async def subject_of(connection: AsyncConnection, person: Person, learner: str) -> Subject:
+    """Return the identifiers of a person in the database; `learner` is one of them.
 
     Raises:
         NotFoundError: There is no such organisation.
@@ -102,7 +104,7 @@ async def subject_of(connection: AsyncConnection, person: Person) -> Subject:
     ids += [each async for each in _deleted(connection, organization_id, person.email)]
     findings = [each async for each in _findings(connection, person.email)]
     followed = [each async for each in _followed(connection, person.email)]
-    return Subject(person, organization_id, ids, findings, followed)
+    return Subject(person, organization_id, ids, findings, followed, learner)
 
 
 def places_of(subject: Subject) -> Iterator[TablePlace]:
@@ -125,6 +127,14 @@ def places_of(subject: Subject) -> Iterator[TablePlace]:
     shared = schema.assistant_users.c.assistant_id.in_(_of_organization(subject))
     with_person = shared & (schema.assistant_users.c.email == email)
     yield TablePlace(schema.assistant_users, with_person, _DELETED)
+    groups = select(schema.learner_groups.c.id).where(
+        schema.learner_groups.c.organization_id == subject.organization_id
+    )
+    members = schema.group_members.c
+    in_group = members.group_id.in_(groups) & (members.email == email)
+    yield TablePlace(schema.group_members, in_group, _DELETED)
+    counts = schema.question_days.c.learner == subject.learner
+    yield TablePlace(schema.question_days, counts, _DELETED)
     for table in OWNED:
         owned = (table.c.organization_id == subject.organization_id) & (
             table.c.owner_email == email

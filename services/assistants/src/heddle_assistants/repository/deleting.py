@@ -45,6 +45,8 @@ _OF_ASSISTANTS: tuple[Table, ...] = (
     schema.originals,
     schema.assistant_versions,
     schema.assistant_users,
+    schema.group_assistants,
+    schema.question_days,
     schema.usage_reservations,
 )
 

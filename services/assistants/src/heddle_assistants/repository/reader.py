@@ -7,7 +7,7 @@ from heddle_conversion import StoredColumns, convert_row, to_contract
 from heddle_runtime.errors import MalformedAssistantError, UnavailableError
 from heddle_runtime.identity.callers import Identity
 
-from heddle_assistants.access import may_edit, may_see, may_use
+from heddle_assistants.access import may_edit, may_see
 from heddle_assistants.database.assistant_row import Row
 from heddle_assistants.repository.migrating import Migrations, Stored
 from heddle_assistants.repository.rows import Rows
@@ -36,8 +36,8 @@ class Reader:
             NewerFormatError: The stored assistant has a newer format.
         """
         for _ in range(_TRIES):
-            row = await self._rows.get(identifier)
-            if row is None or not may_use(identity, row):
+            row = await self._rows.usable(identifier, identity)
+            if row is None:
                 return None
             if stored := await self._settled(row, identity):
                 return stored
@@ -46,8 +46,8 @@ class Reader:
     async def assistant(self, identifier: str, identity: Identity) -> StoredAssistant | None:
         """Return an assistant as a message of the contract, likewise."""
         for _ in range(_TRIES):
-            row = await self._rows.get(identifier)
-            if row is None or not may_use(identity, row):
+            row = await self._rows.usable(identifier, identity)
+            if row is None:
                 return None
             if known := self._assistants.get(row):
                 return known

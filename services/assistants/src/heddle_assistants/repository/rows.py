@@ -3,14 +3,14 @@
 from collections.abc import AsyncGenerator
 
 from heddle_conversion.identifiers import row_id
-from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.callers import Identity, home
 from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import ColumnElement, bindparam, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from heddle_assistants.access import ASSISTANTS
+from heddle_assistants.access import ASSISTANTS, OF_GROUPS, may_use
 from heddle_assistants.database.assistant_row import LIVING, ROWS, Row
-from heddle_assistants.database.schema import assistants
+from heddle_assistants.database.schema import assistants, group_assistants, group_members
 
 
 class Rows:
@@ -19,6 +19,12 @@ class Rows:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._read = database.row_reader(ROWS.where(assistants.c.id == bindparam("id")))
+        self._read_membership = database.row_reader(
+            OF_GROUPS.where(
+                group_assistants.c.assistant_id == bindparam("id"),
+                group_members.c.email == bindparam("email"),
+            )
+        )
 
     async def get(self, identifier: str) -> Row | None:
         """Return the row of an identifier, if there is one."""
@@ -26,6 +32,15 @@ class Rows:
         record = None if number is None else await self._read(number)
         row = None if record is None else Row._make(record)
         return None if row is None or row.deleted else row
+
+    async def usable(self, identifier: str, identity: Identity) -> Row | None:
+        """Return a row likewise, None if `identity` may not use the assistant."""
+        row = await self.get(identifier)
+        if row is None or may_use(identity, row):
+            return row
+        at_home = row.organization == home(identity) and "\0" not in identity.subject
+        in_group = at_home and await self._read_membership(row.id, identity.subject)
+        return row if in_group else None
 
     async def documents_with(self, text: str) -> AsyncGenerator[str]:
         """Yield the metadata of all assistants that contain a text, also of deleted ones."""

@@ -65,7 +65,7 @@ class SharedAssistants:
                 connection, address, before.organization
             )
             # An installation whose users come from elsewhere has no list of them.
-            may_own = not _fault(address) and (known or may_administer(identity))
+            may_own = not address_fault(address) and (known or may_administer(identity))
             require(may_own, "owner", "is not a user of the assistant's organisation")
             shares = _without(before.shares, address)
             with taken_names():
@@ -97,7 +97,7 @@ def shares_of(sharing: pb.Sharing) -> Shares:
     violations = []
     for name in ("users_who_may_use", "users_who_may_edit"):
         for index, address in enumerate(getattr(sharing, name)):
-            if _fault(canonical_email(address)):
+            if address_fault(canonical_email(address)):
                 violations.append(Violation(f"{name}[{index}]", "is not an e-mail address"))
     users_ = _addresses(sharing.users_who_may_use)
     editors = _addresses(sharing.users_who_may_edit)
@@ -114,7 +114,8 @@ def _addresses(addresses: Iterable[str]) -> frozenset[str]:
     return frozenset(map(canonical_email, addresses))
 
 
-def _fault(address: str) -> bool:
+def address_fault(address: str) -> bool:
+    """Return whether a text in canonical form is not the e-mail address of a user."""
     if "@" not in address or not may_be_user(address):
         return True
     return any(each.isspace() or each == "\0" for each in address)

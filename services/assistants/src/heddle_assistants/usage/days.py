@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from heddle.assistant.v1 import assistant_pb2
@@ -14,12 +14,17 @@ from heddle_conversion.identifiers import row_id
 from heddle_runtime.contract.validation import UNKNOWN_MEMBER
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.database.engine import Database
-from sqlalchemy import Column, ColumnElement, Row, and_, delete, func, select
+from sqlalchemy import Column, ColumnElement, Row, and_, delete, func, or_, select
 
 from heddle_assistants.access import ASSISTANTS
 from heddle_assistants.accounts.model_prices import MICROS
 from heddle_assistants.accounts.resolved_settings import limits_of_organizations
-from heddle_assistants.database.schema import assistants, daily_usage, organizations
+from heddle_assistants.database.schema import (
+    assistants,
+    daily_usage,
+    organizations,
+    question_days,
+)
 from heddle_assistants.field_checks import require
 from heddle_assistants.usage.entries import COUNTS
 
@@ -27,7 +32,7 @@ log = structlog.get_logger(__name__)
 _DAY_SECONDS = 86_400
 _MAX_ASSISTANTS = 1000
 _DEFAULT_DAYS = timedelta(days=29)
-_FIRST = date(1970, 1, 1)
+FIRST_DAY = date(1970, 1, 1)
 _COLUMNS: dict[int, Sequence[Column[Any]]] = {
     pb.USAGE_DIMENSION_DAY: (daily_usage.c.day,),
     pb.USAGE_DIMENSION_ASSISTANT: (daily_usage.c.assistant_id, assistants.c.name),
@@ -50,14 +55,21 @@ class Period:
     last: date
 
 
-def period_of(request: pb.SummarizeUsageRequest) -> Period:
+class DaysRequest(Protocol):
+    """A request that names days."""
+
+    first_day: str
+    last_day: str
+
+
+def period_of(request: DaysRequest) -> Period:
     """Return the days of a request.
 
     Raises:
         InvalidRequestError: A day cannot be read, or the first one is after the last one.
     """
     last = _day(request.last_day, "last_day") or datetime.now(UTC).date()
-    first = _day(request.first_day, "first_day") or max(_FIRST, last - _DEFAULT_DAYS)
+    first = _day(request.first_day, "first_day") or max(FIRST_DAY, last - _DEFAULT_DAYS)
     require(first <= last, "first_day", "must not be after last_day")
     return Period(first, last)
 
@@ -112,15 +124,22 @@ class DailyUsage:
         limits = await limits_of_organizations(self._database)
         deleted = 0
         old = [daily_usage.c.day < today() - self._days]
+        old_questions: list[ColumnElement[bool]] = [question_days.c.day < today() - self._days]
         for limit in limits:
             if limit.usage_days:
                 query = select(organizations.c.id).where(organizations.c.slug == limit.organization)
                 is_of = daily_usage.c.organization_id == query.scalar_subquery()
                 old.append(and_(is_of, daily_usage.c.day < today() - limit.usage_days))
+                of_organization = select(assistants.c.id).where(
+                    assistants.c.organization_id == query.scalar_subquery()
+                )
+                is_of = question_days.c.assistant_id.in_(of_organization)
+                old_questions.append(and_(is_of, question_days.c.day < today() - limit.usage_days))
         async with self._database.writing() as connection:
             for condition in old:
                 result = await connection.execute(delete(daily_usage).where(condition))
                 deleted += result.rowcount
+            await connection.execute(delete(question_days).where(or_(*old_questions)))
         if deleted:
             log.info("old daily usage deleted", rows=deleted)
 
@@ -133,7 +152,7 @@ def _columns(dimension: int) -> Sequence[Column[Any]]:
 def _conditions(
     identity: Identity, request: pb.SummarizeUsageRequest, period: Period
 ) -> list[ColumnElement[bool]]:
-    first, last = (period.first - _FIRST).days, (period.last - _FIRST).days
+    first, last = (period.first - FIRST_DAY).days, (period.last - FIRST_DAY).days
     conditions = [daily_usage.c.day.between(first, last), ASSISTANTS.editable(identity)]
     identifiers = list(request.assistant_ids)
     if request.assistant_id:
@@ -161,7 +180,7 @@ def _message(row: Row[*tuple[Any, ...]]) -> pb.UsageSum:
     if cost or not message.unpriced_tokens:
         message.cost_micros = cost
     if "day" in values:
-        message.day = (_FIRST + timedelta(days=values["day"])).isoformat()
+        message.day = (FIRST_DAY + timedelta(days=values["day"])).isoformat()
     if "model" in values:
         model = assistant_pb2.ModelRef(connector=values["connector"], model=values["model"])
         message.model.CopyFrom(model)
@@ -171,9 +190,9 @@ def _message(row: Row[*tuple[Any, ...]]) -> pb.UsageSum:
 def _day(text: str, field: str) -> date | None:
     if not text:
         return None
-    day = _FIRST - timedelta(days=1)
+    day = FIRST_DAY - timedelta(days=1)
     with suppress(ValueError):
         day = date.fromisoformat(text)
-    is_day = day >= _FIRST and len(text) == len("YYYY-MM-DD")
+    is_day = day >= FIRST_DAY and len(text) == len("YYYY-MM-DD")
     require(is_day, field, "must be a day since 1970, YYYY-MM-DD")
     return day

@@ -22,6 +22,7 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.access import no_organization
+from heddle_assistants.accounts.sign_in.group_claims import follow_claims
 from heddle_assistants.accounts.sign_in.limits import SignInLimits
 from heddle_assistants.accounts.sign_in.memberships import (
     Membership,
@@ -108,7 +109,8 @@ class SignIn:
             message = f"No user has the address {email[:200]}, or the user is disabled."
             raise await self._refused(rows, message)
         method = LAMB if request.provider == LAMB else f"oidc:{request.provider}"
-        return await self._start(target, method, all_organizations=not allowed)
+        claims = request.groups
+        return await self._start(target, method, all_organizations=not allowed, claims=claims)
 
     async def switch(self, token: str, organization: str) -> Started:
         """Replace a session by one in another organisation, with the same end.
@@ -175,6 +177,7 @@ class SignIn:
         *,
         all_organizations: bool,
         proof: Membership | None = None,
+        claims: Sequence[str] | None = None,
     ) -> Started:
         with acting(member.email, member.organization):
             async with self.audit.writing() as (connection, changes):
@@ -184,6 +187,8 @@ class SignIn:
                     connection, member, method, all_organizations=all_organizations
                 )
                 changes.append(_created(session))
+                if claims is not None:
+                    await follow_claims(connection, member.organization, member.email, claims)
         return session, token
 
     async def _create(self, email: str, user: pb.NewUser) -> None:

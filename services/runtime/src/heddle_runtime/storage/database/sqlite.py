@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from heddle_runtime.storage.database.failures import busy, passes, translated_errors
 from heddle_runtime.storage.database.rows import ReadRow, Row, row_query
 from heddle_runtime.storage.database.semaphore import FairSemaphore
+from heddle_runtime.storage.database.sqlite_driver import DRIVER
 from heddle_runtime.storage.database.sqlite_file import TEXT, connect, prepare, vacuum
 from heddle_runtime.storage.failures import check_space
 from heddle_runtime.storage.stored_files import StoredFiles
@@ -156,6 +157,7 @@ def _engine(
         connect_args={"isolation_level": None},  # no transaction of the driver's own accord
         pool_size=size,
         max_overflow=0,
+        module=DRIVER,
         pool_reset_on_return=None,  # both ways in end their transaction themselves
     )
 

@@ -1,0 +1,1 @@
+"""Groups of learners: their teachers, members and assistants."""

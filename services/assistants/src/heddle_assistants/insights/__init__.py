@@ -1,0 +1,1 @@
+"""What learners ask assistants, in counts."""

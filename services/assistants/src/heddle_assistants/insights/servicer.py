@@ -1,0 +1,102 @@
+"""`heddle.group.v1.InsightService`."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from heddle.group.v1 import insights_pb2 as pb
+from heddle.group.v1 import insights_pb2_grpc as pb_grpc
+from heddle_conversion.identifiers import row_id
+from heddle_runtime.identity.call_metadata import Context, caller
+from heddle_runtime.identity.people import Person
+from heddle_runtime.storage.database.engine import Database
+from sqlalchemy import ColumnElement, Row, func, select
+
+from heddle_assistants.audit.people import PeopleInEvents
+from heddle_assistants.catalog.all_assistants import Catalog
+from heddle_assistants.database.schema import (
+    QUESTION_COUNTS,
+    group_assistants,
+    group_members,
+    question_days,
+)
+from heddle_assistants.groups.rows import managed, read_group
+from heddle_assistants.usage.days import FIRST_DAY, Period, period_of
+
+LEAST_LEARNERS = 3
+"""The least number of learners whose questions are counted together."""
+_Q, _M = question_days.c, group_members.c
+_SUMS = [func.sum(_Q[name]).label(name) for name in QUESTION_COUNTS]
+
+
+class InsightServicer(pb_grpc.InsightServiceServicer):
+    """Sums up the questions of learners."""
+
+    def __init__(self, database: Database, catalog: Catalog, people: PeopleInEvents) -> None:
+        self._database = database
+        self._catalog = catalog
+        self._people = people
+
+    async def SummarizeQuestions(
+        self, request: pb.SummarizeQuestionsRequest, context: Context
+    ) -> pb.SummarizeQuestionsResponse:
+        """Count the questions to an assistant or of a group."""
+        period = period_of(request)
+        if request.group:
+            which = await self._of_group(request)
+        else:
+            row = await self._catalog.editable(request.assistant, caller().identity)
+            which = [_Q.assistant_id == row.id]
+        return await self._summary(period, which)
+
+    async def _of_group(self, request: pb.SummarizeQuestionsRequest) -> list[ColumnElement[bool]]:
+        """Return the conditions of the questions of a group's learners to its assistants."""
+        async with self._database.reading() as connection:
+            row = await read_group(connection, request.group, managed(caller().identity))
+            query = select(_M.email).where(_M.group_id == row.id, ~_M.is_teacher)
+            emails = await connection.scalars(query)
+        learners = [self._people.learner(Person(each, row.slug)) for each in emails]
+        published = select(group_assistants.c.assistant_id).where(
+            group_assistants.c.group_id == row.id
+        )
+        which: list[ColumnElement[bool]] = [_Q.assistant_id.in_(published)]
+        which.append(_Q.learner.in_(learners))
+        if request.assistant:
+            which.append(_Q.assistant_id == (row_id(request.assistant) or 0))
+        return which
+
+    async def _summary(
+        self, period: Period, which: Sequence[ColumnElement[bool]]
+    ) -> pb.SummarizeQuestionsResponse:
+        first, last = ((each - FIRST_DAY).days for each in (period.first, period.last))
+        conditions = [_Q.day.between(first, last), *which]
+        count = select(func.count(func.distinct(_Q.learner))).where(*conditions)
+        sums = select(*_SUMS).where(*conditions)
+        by_day = select(_Q.day, *_SUMS).where(*conditions).group_by(_Q.day).order_by(_Q.day)
+        async with self._database.reading() as connection:
+            learners = await connection.scalar(count) or 0
+            if learners < LEAST_LEARNERS:
+                return pb.SummarizeQuestionsResponse(too_few=True, total=pb.QuestionCounts())
+            total = (await connection.execute(sums)).one()
+            days = (await connection.execute(by_day)).all()
+        return pb.SummarizeQuestionsResponse(
+            learners=learners,
+            total=_counts(total),
+            days=[pb.QuestionDay(day=_day(each.day), counts=_counts(each)) for each in days],
+        )
+
+
+def _day(number: int) -> str:
+    day: date = FIRST_DAY + timedelta(days=number)
+    return day.isoformat()
+
+
+def _counts(row: Row[*tuple[Any, ...]]) -> pb.QuestionCounts:
+    return pb.QuestionCounts(
+        questions=int(row.questions),
+        without_sources=int(row.without_sources),
+        failures=int(row.failures),
+        helpful=int(row.helpful),
+        unhelpful=int(row.unhelpful),
+        first_token_millis=int(row.first_token_millis) // max(int(row.timed), 1),
+    )

@@ -1,0 +1,168 @@
+"""`InsightService`: what learners ask is counted, and no count is about one person."""
+
+import json
+from typing import Any
+
+import pytest
+from assistants.serving import ADA, ADMIN, Caller, Service
+from heddle.account.v1 import account_pb2
+from heddle.assistant.v1 import assistant_pb2, sharing_pb2, sharing_pb2_grpc
+from heddle.conversation.v1 import conversation_pb2
+from heddle.group.v1 import group_pb2
+from heddle.group.v1 import insights_pb2 as pb
+from heddle.person.v1 import person_pb2, person_pb2_grpc
+from heddle_assistants.database.schema import question_days
+from heddle_assistants.usage.days import DailyUsage
+from heddle_runtime.errors import InvalidRequestError, NotFoundError, NotSetUpError
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.storage.database.engine import Database
+from sqlalchemy import func, select, update
+
+BOB = Identity("bob@uni.example", "uni", ("creator",))
+CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))
+LEARNERS = [Identity(f"{name}@uni.example", "uni") for name in ("leo", "mia", "zoe")]
+
+
+async def ask(
+    caller: Caller, assistant: str, name: str, status: str = "completed", **output: Any
+) -> None:
+    """Store the answer of an assistant in a conversation of the caller."""
+    create = caller.conversations.CreateConversation
+    created = await caller.ask(create, conversation_pb2.CreateConversationRequest())
+    model = f"lamb_assistant.{assistant}"
+    response = conversation_pb2.Response(
+        id=f"resp_{name}",
+        status=status,
+        document_json=json.dumps({"model": model}),
+        conversation=created.conversation.id,
+    )
+    part = {"type": "output_text", "text": "So.", "annotations": []} | output
+    document = {"id": f"msg_{name}", "type": "message", "role": "assistant", "content": [part]}
+    item = conversation_pb2.Item(id=f"msg_{name}", document_json=json.dumps(document))
+    request = conversation_pb2.PutResponseRequest(
+        response=response, output=[item] if status == "completed" else [], assistant=model
+    )
+    request.first_token.FromMilliseconds(300)
+    for _ in range(2):  # what is stored twice counts once
+        await caller.ask(caller.conversations.PutResponse, request)
+    if status == "completed":
+        for rating in (-1, 1):
+            feedback = conversation_pb2.UpdateFeedbackRequest(
+                conversation=created.conversation.id,
+                id=item.id,
+                feedback=conversation_pb2.Feedback(rating=rating),
+            )
+            await caller.ask(caller.conversations.UpdateFeedback, feedback)
+
+
+async def insights(caller: Caller, **members: str) -> pb.SummarizeQuestionsResponse:
+    request = pb.SummarizeQuestionsRequest(**members)
+    return await caller.ask(caller.insights.SummarizeQuestions, request)
+
+
+async def published(ada: Caller, *members: Identity) -> tuple[str, str]:
+    """Make an assistant and a group with members, and return both."""
+    assistant = (await ada.create("tutor")).assistant.id
+    group = group_pb2.Group(title="Biology", assistants=[assistant])
+    created = await ada.ask(ada.groups.CreateGroup, group_pb2.CreateGroupRequest(group=group))
+    emails = [each.subject for each in members]
+    add = group_pb2.AddMembersRequest(id=created.group.id, emails=emails)
+    if emails:
+        await ada.ask(ada.groups.AddMembers, add)
+    return assistant, created.group.id
+
+
+async def test_questions_of_three_learners_are_counted(service: Service) -> None:
+    ada, bob = service.as_(ADA), service.as_(BOB)
+    leo, mia, zoe = map(service.as_, LEARNERS)
+    assistant, group = await published(ada, *LEARNERS)
+    await ask(leo, assistant, "1", annotations=[{"type": "url_citation"}])
+    await ask(leo, assistant, "2")
+    await ask(mia, assistant, "3", status="failed")
+    await ask(ada, assistant, "4")  # its author tries it
+    few = await insights(ada, assistant=assistant)
+    assert (few.too_few, few.learners, few.total.questions) == (True, 0, 0)
+    assert not few.days
+    await ask(zoe, assistant, "5")
+    for members in (
+        {"assistant": assistant},
+        {"group": group},
+        {"group": group, "assistant": assistant},
+    ):
+        counted = await insights(ada, **members)
+        assert (counted.too_few, counted.learners) == (False, 3)
+        assert counted.total == pb.QuestionCounts(
+            questions=4, without_sources=2, failures=1, helpful=3, first_token_millis=300
+        )
+        assert [each.counts for each in counted.days] == [counted.total]
+    assert (await insights(ada, group=group, assistant="99")).too_few
+    assert (await insights(service.as_(CHAIR), group=group)).learners == 3
+    remove = group_pb2.RemoveMemberRequest(group=group, email=LEARNERS[0].subject)
+    await ada.ask(ada.groups.RemoveMember, remove)
+    assert (await insights(ada, group=group)).too_few
+    assert (await insights(ada, assistant=assistant)).learners == 3
+    past = {"first_day": "2020-01-01", "last_day": "2020-01-31"}
+    assert (await insights(ada, assistant=assistant, **past)).too_few
+    for refused in ({"assistant": assistant}, {"group": group}, {"assistant": "99"}, {}):
+        with pytest.raises(NotFoundError):
+            await insights(bob, **refused)
+    with pytest.raises(InvalidRequestError):
+        await insights(ada, assistant=assistant, first_day="x")
+
+
+async def test_a_stranger_changes_no_counts(service: Service, database: Database) -> None:
+    ada, bob = service.as_(ADA), service.as_(BOB)
+    assistant, _ = await published(ada)
+    await ask(bob, assistant, "1")
+    await ask(bob, "99", "2", status="failed")
+    await ask(bob, "x\0", "3")
+    assert await _rows(database) == 0
+    share = sharing_pb2.UpdateSharingRequest(
+        id=assistant, sharing=sharing_pb2.Sharing(users_who_may_use=[BOB.subject])
+    )
+    await ada.ask(sharing_pb2_grpc.SharingServiceStub(ada.connection).UpdateSharing, share)
+    await ask(bob, assistant, "4")
+    assert await _rows(database) == 1
+
+
+async def test_counts_need_no_stored_texts_and_end_with_the_person(
+    service: Service, database: Database
+) -> None:
+    ada, leo = service.as_(ADA), service.as_(LEARNERS[0])
+    assistant, _ = await published(ada, *LEARNERS)
+    admin = service.as_(ADMIN)
+    settings = account_pb2.Organization(
+        slug="uni", settings_json='{"retention": {"conversations_days": 0, "usage_days": 30}}'
+    )
+    put = account_pb2.PutOrganizationRequest(organization=settings)
+    await admin.ask(admin.accounts.PutOrganization, put)
+    request = conversation_pb2.PutResponseRequest(
+        response=conversation_pb2.Response(id="resp_1", status="completed", document_json="{}"),
+        assistant=f"lamb_assistant.{assistant}",
+    )
+    with pytest.raises(NotSetUpError):
+        await leo.ask(leo.conversations.PutResponse, request)
+    assert await _rows(database) == 1
+    persons = person_pb2_grpc.PersonServiceStub(admin.connection)
+    erase = person_pb2.ErasePersonalDataRequest(
+        organization="uni",
+        email=LEARNERS[0].subject,
+        shared_things=person_pb2.SHARED_THINGS_DELETE,
+    )
+    erased = await admin.ask(persons.ErasePersonalData, erase)
+    assert {each.name: each.count for each in erased.places}["question_days"] == 1
+    assert await _rows(database) == 0
+    with pytest.raises(NotSetUpError):
+        await leo.ask(leo.conversations.PutResponse, request)
+    async with database.writing() as connection:
+        day = update(question_days).values(day=question_days.c.day - 31)
+        await connection.execute(day)
+    await DailyUsage(database, 800).expire()
+    assert await _rows(database) == 0
+    delete = assistant_pb2.DeleteAssistantRequest(id=assistant)
+    await ada.ask(ada.assistants.DeleteAssistant, delete)
+
+
+async def _rows(database: Database) -> int:
+    async with database.reading() as connection:
+        return await connection.scalar(select(func.count()).select_from(question_days)) or 0
