@@ -75,6 +75,14 @@ def _chat(things: Things) -> dict[str, Any]:
     return {"model": f"lamb_assistant.{things.assistant}", "messages": QUESTION}
 
 
+def _prompt(**options: Any) -> Request:
+    def request(things: Things) -> dict[str, Any]:
+        body = {"model": f"lamb_assistant.{things.assistant}", "prompt": "What holds a thread?"}
+        return {"json": {**body, **options}}
+
+    return request
+
+
 def _stream(things: Things) -> dict[str, Any]:
     return {**_chat(things), "stream": True}
 
@@ -185,6 +193,11 @@ ROUTES: dict[str, Route] = {
     "POST /v1/chat/completions streamed": Route(RUN, lambda it: {"json": _stream(it)}),
     "POST /v1/chat/completions for a title": Route(RUN, lambda it: {"json": _title(it)}),
     "POST /chat/completions": Route(RUN, lambda it: {"json": _chat(it)}),
+    "POST /v1/chat/completions with choices": Route(
+        RUN, lambda it: {"json": {**_chat(it), "n": 2}}
+    ),
+    "POST /v1/completions": Route(RUN, _prompt()),
+    "POST /v1/completions streamed": Route(RUN, _prompt(stream=True, n=2)),
     "POST /v1/responses": Route(RUN, _response()),
     "POST /v1/responses streamed": Route(RUN, _response(stream=True)),
     "POST /responses": Route(RUN, _response()),

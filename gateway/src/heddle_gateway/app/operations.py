@@ -38,6 +38,7 @@ from heddle_gateway.openai import (
     images,
     models,
     served_images,
+    text_completions,
     vector_store_documents,
     vector_store_file_batches,
     vector_store_files,
@@ -54,7 +55,16 @@ from heddle_gateway.routing import Call, Routes
 from heddle_gateway.routing.transcoded import operations as transcoded_operations
 
 _MODULES = (
-    *(completions, responses, conversations, messages, images, served_images, models),
+    *(
+        completions,
+        text_completions,
+        responses,
+        conversations,
+        messages,
+        images,
+        served_images,
+        models,
+    ),
     *(assistants, copies, trials),
     *(people, connectors, tools, tool_runs, files),
     *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
