@@ -89,6 +89,18 @@ async def test_openais_sdk_gets_the_pictures_themselves(sdk: AsyncOpenAI) -> Non
     assert made.url is None
 
 
+async def test_openais_sdk_streams_the_pictures(sdk: AsyncOpenAI) -> None:
+    stream = await sdk.images.generate(
+        model="lamb_assistant.1", prompt="A loom.", n=2, size="1024x1536", stream=True
+    )
+    events = [event async for event in stream]
+    assert [event.type for event in events] == ["image_generation.completed"] * 2
+    assert {base64.b64decode(event.b64_json) for event in events} == {LOOM.data}
+    (event, _) = events
+    assert event.type == "image_generation.completed"
+    assert (event.size, event.usage.total_tokens) == ("1024x1536", 10)
+
+
 async def test_openais_sdk_raises_its_own_errors(sdk: AsyncOpenAI, bench: Bench) -> None:
     bench.orchestrator.script = [ResourceExhaustedError("Slow down.", retry_after=7)]
     with pytest.raises(openai.RateLimitError) as caught:
@@ -144,7 +156,7 @@ async def test_another_model_is_told(bench: Bench) -> None:
         ({"size": "0x1024"}, "size"),
         ({"size": 1024}, "size"),
         ({"response_format": "png"}, "response_format"),
-        ({"stream": True}, "stream"),
+        ({"stream": "yes"}, "stream"),
     ],
 )
 async def test_a_wrong_request_names_what_is_wrong(

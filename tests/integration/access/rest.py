@@ -105,6 +105,10 @@ def _paint(things: Things) -> dict[str, Any]:
     return {"json": {"model": f"lamb_assistant.{things.painter}", "prompt": "A loom."}}
 
 
+def _painted_stream(things: Things) -> dict[str, Any]:
+    return {"json": {**_paint(things)["json"], "stream": True}}
+
+
 def _assistant(**body: Any) -> Request:
     def request(things: Things) -> dict[str, Any]:
         return {"path": {"id": things.assistant}, **({"json": body} if body else {})}
@@ -217,6 +221,9 @@ ROUTES: dict[str, Route] = {
         PROMPT | shared("403"), _tried(debug_bypass=True)
     ),
     "POST /v1/images/generations": Route(RUN, _paint),
+    "POST /v1/images/generations streamed": Route(
+        RUN, lambda it: {"json": {**_paint(it)["json"], "stream": True}}
+    ),
     "POST /images/generations": Route(RUN, _paint),
     "GET /v1/pictures/{name}": Route(UPLOADED, lambda it: {"path": {"name": it.picture}}),
     "GET /v1/models": Route(LIST, lambda it: {"params": {"seen": it.assistant}}),
