@@ -51,7 +51,8 @@ class Candidates(Encoder):
 
     def body(self) -> bytes:
         """Return the answers as one completion."""
-        completion, *others = (each.completion() for each in self._choices)
+        whole = [each for each in self._choices if isinstance(each, Completion)]
+        completion, *others = (each.completion() for each in whole)
         for other in others:
             completion["choices"] += other["choices"]
         return msgspec.json.encode(completion)
