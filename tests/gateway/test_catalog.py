@@ -19,6 +19,7 @@ async def test_assistants_are_listed_as_models(bench: Bench, path: str) -> None:
         "created": 1_700_000_000,
         "owned_by": "lamb_v4",
         "name": "Biology tutor",
+        "description": "Helps.",
         "parent": None,
         "capabilities": {"vision": True, "image_generation": False},
         "info": {
@@ -34,6 +35,30 @@ async def test_assistants_are_listed_as_models(bench: Bench, path: str) -> None:
         },
     }
     assert listed["data"][1]["name"] == "tutor_2"
+
+
+@pytest.mark.parametrize(
+    ("query", "found", "has_more"),
+    [
+        ({}, ["1", "2"], False),
+        ({"limit": 1}, ["1"], True),
+        ({"limit": 2}, ["1", "2"], False),
+        ({"limit": 1, "after": "lamb_assistant.1"}, ["2"], False),
+        ({"after": "2"}, [], False),
+    ],
+)
+async def test_models_come_in_pages_if_asked_for(
+    bench: Bench, query: dict[str, str | int], found: list[str], has_more: bool
+) -> None:
+    page = (await bench.client.get("/v1/models", params=query)).json()
+    assert [each["id"].rpartition(".")[2] for each in page["data"]] == found
+    assert page["has_more"] is has_more
+
+
+@pytest.mark.parametrize("query", [{"limit": "a"}, {"limit": -1}, {"limit": 1001}, {"after": "9"}])
+async def test_a_wrong_page_of_models_is_refused(bench: Bench, query: dict[str, str | int]) -> None:
+    response = await bench.client.get("/v1/models", params=query)
+    assert (response.status_code, response.json()["error"]["param"]) == (400, next(iter(query)))
 
 
 async def test_one_model_can_be_looked_up(bench: Bench) -> None:
