@@ -10,7 +10,11 @@ from typing import Any
 import httpx2
 import pytest
 from gateway.conftest import KEY, Bench, Start
-from heddle.chat.v1.chat_pb2 import ContentPart
+from gateway.neighbours import DONE as NEIGHBOURS_DONE
+from gateway.neighbours import text
+from gateway.test_stream_encoder import FOUND, STARTED, finished
+from heddle.chat.v1.chat_pb2 import ContentPart, ToolCall
+from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import InvalidRequestError, UnavailableError, Violation
 from mcp import Client
@@ -64,7 +68,7 @@ async def test_the_official_client_lists_and_calls_tools(bench: Bench, mode: str
             "use_simple_rag", {"query": "shed"}, progress_callback=on_progress
         )
 
-    assert [tool.name for tool in listed] == ["use_simple_rag", "use_single_file"]
+    assert [tool.name for tool in listed[:2]] == ["use_simple_rag", "use_single_file"]
     assert (listed[0].description, listed[0].input_schema) == ("Looks up.", {"type": "object"})
     assert (texts(result), result.is_error) == (["A shed is a gap."], False)
     assert told == ["looking"]
@@ -72,6 +76,57 @@ async def test_the_official_client_lists_and_calls_tools(bench: Bench, mode: str
     call = request.invocation.function_call
     assert (request.invocation.name, call.name) == ("simple_rag", "use_simple_rag")
     assert call.arguments_json == '{"query": "shed"}'
+
+
+async def test_assistants_are_asked(bench: Bench) -> None:
+    bench.orchestrator.script = [[STARTED, finished(), FOUND, text("Threads."), NEIGHBOURS_DONE]]
+    async with client(bench) as connected:
+        listed = (await connected.list_tools()).tools[2:]
+        result = await connected.call_tool("ask_tutor_1", {"question": "What is a shed?"})
+    assert [tool.name for tool in listed] == ["ask_tutor_1", "ask_tutor_2"]
+    assert listed[0].description == "Ask the assistant Biology tutor. Helps."
+    assert listed[0].input_schema["required"] == ["question"]
+    assert (texts(result), result.is_error) == (["Threads."], False)
+    assert result.structured_content is not None
+    source, *_ = result.structured_content["sources"]
+    assert source["url"] == "https://e/a"
+    (run,) = bench.orchestrator.requests
+    assert run.assistant_reference == "lamb_assistant.1"
+    assert run.messages[0].parts[0].text == "What is a shed?"
+
+
+async def test_what_an_assistant_cannot_answer_is_an_error(bench: Bench) -> None:
+    call = RunEvent(tool_call=ToolCall(id="c", name="heddle_confirm", arguments_json="{}"))
+    asked = {"question": "Delete it."}
+    async with client(bench) as connected:
+        for script, name, arguments, said in (
+            ([[call, NEIGHBOURS_DONE]], "ask_tutor_1", asked, "Ask it in a chat"),
+            ([UnavailableError("The model sleeps.")], "ask_tutor_1", asked, "The model sleeps."),
+            ([], "ask_tutor_1", {}, "must be a text"),
+            ([], "ask_tutor_1", {"question": 1}, "must be a text"),
+            ([], "ask_tutor_9", asked, "'ask_tutor_9'"),
+        ):
+            bench.orchestrator.script = script
+            result = await connected.call_tool(name, arguments)
+            assert result.is_error, name
+            assert said in texts(result)[0]
+
+
+async def test_who_has_no_key_learns_how_to_get_in(start: Start) -> None:
+    path = "/.well-known/oauth-protected-resource"
+    for url in ("", "https://heddle.example/"):
+        async with start(public_url=url) as bench:
+            base = url.rstrip("/") or bench.url
+            refused = await bench.client.post(
+                "/mcp", json=LIST, headers={**ACCEPT, "authorization": ""}
+            )
+            challenge = f'Bearer resource_metadata="{base}{path}"'
+            assert refused.headers["www-authenticate"] == challenge
+            for each in (path, f"{path}/mcp"):
+                found = await bench.client.get(each, headers={"authorization": ""})
+                assert found.json()["resource"] == f"{base}/mcp"
+            other = await bench.client.get("/v1/models", headers={"authorization": ""})
+            assert (other.status_code, "www-authenticate" in other.headers) == (401, False)
 
 
 async def test_tools_work_in_the_name_of_the_keys_owner(start: Start, tmp_path: Any) -> None:

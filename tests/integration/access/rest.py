@@ -189,6 +189,17 @@ def _full(it: Things) -> str:
     return it.store
 
 
+def _listed(kind: str, thing: str) -> Request:
+    """Return a message of the Model Context Protocol that lists what has a thing."""
+
+    def request(things: Things) -> dict[str, Any]:
+        params = {"cursor": getattr(things, thing)[:0]}
+        body = {"jsonrpc": "2.0", "id": 1, "method": f"{kind}/list", "params": params}
+        return {"headers": {"accept": "application/json, text/event-stream"}, "json": body}
+
+    return request
+
+
 _PROMPT = {"title": "Tutor", "system_prompt": "Be kind.", "public": True}
 _EMBEDDED = {"model": "default", "input": "a"}
 ROUTES: dict[str, Route] = {
@@ -455,6 +466,8 @@ ROUTES: dict[str, Route] = {
         NOT_FOUND,
         lambda _: {"path": {"organization": "uni", "connector": "openai"}, "json": {}},
     ),
+    "POST /mcp": Route(LIST, _listed("tools", "assistant")),
+    "POST /mcp for prompts": Route(LIST, _listed("prompts", "saved_prompt")),
     "POST /mcp/pins": Route(
         NOT_FOUND,
         lambda _: {
@@ -503,7 +516,9 @@ NO_IDENTIFIER = {
     *("GET /v1/me", "PUT /v1/me/password", "GET /login", "POST /login", "POST /logout"),
     *("POST /login/organization", "POST /login/operator", "GET /login/oidc/{provider}"),
     "GET /login/oidc/{provider}/callback",
-    *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
+    *("GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
+    "GET /.well-known/oauth-protected-resource",
+    "GET /.well-known/oauth-protected-resource/mcp",
     *("GET /", "GET /errors", "GET /studio", "GET /studio/{path}"),
     *("GET /docs", "GET /docs/{path}"),
     *("GET /connectors", "GET /prompt-processors", "GET /strategies", "GET /tools"),

@@ -1,10 +1,12 @@
 """Collects run events into a chat completion that is not streamed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import Sources
+from heddle.tool.v1.tool_pb2 import Source
 from heddle_runtime.contract.json_text import members
 
 from heddle_gateway.http.error_responses import ErrorResponse
@@ -46,6 +48,16 @@ class Completion(EventEncoder):
     def text(self) -> str:
         """The text of the completion, with images as Markdown."""
         return "".join(self._written)
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """What the tools found."""
+        return self._sources
+
+    @property
+    def calls(self) -> Sequence[ToolCall]:
+        """The calls that the client must answer."""
+        return self._calls
 
     def body(self) -> bytes:
         """Return the completion as JSON."""
