@@ -1,6 +1,7 @@
 """`/mcp`, asked by the official client of the Model Context Protocol."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -10,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from gateway.conftest import KEY, Bench, Start
+from gateway.library import Library
 from gateway.neighbours import DONE as NEIGHBOURS_DONE
 from gateway.neighbours import text
 from gateway.test_stream_encoder import FOUND, STARTED, finished
@@ -110,6 +112,32 @@ async def test_what_an_assistant_cannot_answer_is_an_error(bench: Bench) -> None
             result = await connected.call_tool(name, arguments)
             assert result.is_error, name
             assert said in texts(result)[0]
+
+
+PROMPTS = [
+    ("", "", "Be brief."),
+    ("", "Why?", "Be brief.\n\nWhy?"),
+    ("{context}: {user_input}", "Why?", "Be brief.\n\n{context}: Why?"),
+]
+
+
+async def test_stored_prompts_are_prompts(shelf: Library) -> None:
+    async def send(person: str, method: str, **params: Any) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": f"prompts/{method}", "params": params}
+        response = await shelf[person].post("/mcp", json=body, headers=ACCEPT)
+        return json.loads(response.text[response.text.index("{") :])  # also of an event
+
+    for template, question, whole in PROMPTS:
+        prompt = {"title": "Tutor", "system_prompt": "Be brief.", "prompt_template": template}
+        name = (await shelf["ana"].post("/prompts", json=prompt)).json()["id"]
+        assert name in [it["name"] for it in (await send("ana", "list"))["result"]["prompts"]]
+        arguments = {"question": question} if question else {}
+        found = await send("ana", "get", name=name, arguments=arguments)
+        (message,) = found["result"]["messages"]
+        assert message == {"role": "user", "content": {"type": "text", "text": whole}}
+        for person in ("ben", "eve"):
+            assert (await send(person, "list"))["result"]["prompts"] == []
+            assert "error" in await send(person, "get", name=name)
 
 
 async def test_who_has_no_key_learns_how_to_get_in(start: Start) -> None:
