@@ -38,7 +38,7 @@ async def test_assistants_are_listed_as_models(bench: Bench, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found", "has_more"),
+    ("query", "ids", "has_more"),
     [
         ({}, ["1", "2"], False),
         ({"limit": 1}, ["1"], True),
@@ -47,11 +47,11 @@ async def test_assistants_are_listed_as_models(bench: Bench, path: str) -> None:
         ({"after": "2"}, [], False),
     ],
 )
-async def test_models_come_in_pages_if_asked_for(
-    bench: Bench, query: dict[str, str | int], found: list[str], has_more: bool
+async def test_models_come_in_pages(
+    bench: Bench, query: dict[str, str | int], ids: list[str], has_more: bool
 ) -> None:
     page = (await bench.client.get("/v1/models", params=query)).json()
-    assert [each["id"].rpartition(".")[2] for each in page["data"]] == found
+    assert [each["id"].rpartition(".")[2] for each in page["data"]] == ids
     assert page["has_more"] is has_more
 
 
@@ -62,8 +62,8 @@ async def test_a_wrong_page_of_models_is_refused(bench: Bench, query: dict[str, 
 
 
 async def test_one_model_can_be_looked_up(bench: Bench) -> None:
-    found = await bench.client.get("/v1/models/lamb_assistant.2")
-    assert found.json()["id"] == "lamb_assistant.2"
+    ids = await bench.client.get("/v1/models/lamb_assistant.2")
+    assert ids.json()["id"] == "lamb_assistant.2"
     missing = await bench.client.get("/v1/models/lamb_assistant.9")
     assert missing.status_code == 404
     assert missing.json()["error"]["param"] == "model"

@@ -54,21 +54,21 @@ async def test_choices_of_a_stream(bench: Bench) -> None:
     options: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
     sent = (await bench.chat(n=2, tools=[FUNCTION], **options)).content
     assert sent.endswith(b"data: [DONE]\n\n")
-    *found, usage = chunks(sent)
-    said = {0: "", 1: ""}
+    *parts, usage = chunks(sent)
+    joined = {0: "", 1: ""}
     ends = {}
-    for chunk in found:
+    for chunk in parts:
         (choice,) = chunk["choices"]
-        said[choice["index"]] += choice["delta"].get("content") or ""
+        joined[choice["index"]] += choice["delta"].get("content") or ""
         if choice["finish_reason"]:
             ends[choice["index"]] = choice["finish_reason"]
-    assert said == {0: "aA", 1: "bB"}
+    assert joined == {0: "aA", 1: "bB"}
     assert ends == {0: "stop", 1: "length"}
-    roles = [it["choices"][0]["delta"] for it in found if it["choices"][0]["index"] == 1]
+    roles = [it["choices"][0]["delta"] for it in parts if it["choices"][0]["index"] == 1]
     assert roles[0]["role"] == "assistant"
     assert (usage["choices"], usage["usage"]["total_tokens"]) == ([], 18)
-    assert sum("heddle" in chunk for chunk in found) == 1
-    assert {chunk["id"] for chunk in found} == {usage["id"]}
+    assert sum("heddle" in chunk for chunk in parts) == 1
+    assert {chunk["id"] for chunk in parts} == {usage["id"]}
 
 
 def prompted(**members: object) -> Any:
@@ -131,23 +131,23 @@ async def test_a_text_completion_has_text_only(bench: Bench) -> None:
     assert completion["id"].startswith("cmpl-")
 
     streamed = (await bench.client.post("/v1/completions", json={**body, "stream": True})).content
-    found = chunks(streamed)
-    assert "".join(each["choices"][0]["text"] for each in found) == choice["text"]
-    assert {each["object"] for each in found} == {"text_completion"}
-    assert [each["choices"][0]["finish_reason"] for each in found[-2:]] == [None, "stop"]
+    parts = chunks(streamed)
+    assert "".join(each["choices"][0]["text"] for each in parts) == choice["text"]
+    assert {each["object"] for each in parts} == {"text_completion"}
+    assert [each["choices"][0]["finish_reason"] for each in parts[-2:]] == [None, "stop"]
 
 
 async def test_text_completions_with_the_sdk(bench: Bench) -> None:
     bench.orchestrator.script = SCRIPT
     async with bench.openai() as client:
-        made = await client.completions.create(model="lamb_assistant.1", prompt="Say", n=2)
-        assert [each.text for each in made.choices] == ["aA", "bB"]
+        response = await client.completions.create(model="lamb_assistant.1", prompt="Say", n=2)
+        assert [each.text for each in response.choices] == ["aA", "bB"]
         client._strict_response_validation = False  # noqa: SLF001 - it lacks the null of pieces
         stream = await client.completions.create(
             model="lamb_assistant.1", prompt="Say", n=2, stream=True
         )
-        said = {0: "", 1: ""}
+        joined = {0: "", 1: ""}
         async for chunk in stream:
             for each in chunk.choices:
-                said[each.index] += each.text
-    assert said == {0: "aA", 1: "bB"}
+                joined[each.index] += each.text
+    assert joined == {0: "aA", 1: "bB"}

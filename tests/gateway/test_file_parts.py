@@ -25,13 +25,13 @@ def encoded(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-def asked(**file: str) -> RunCompletionRequest:
+def request_of(**file: str) -> RunCompletionRequest:
     parts = [{"type": "file", "file": file}, {"type": "text", "text": QUESTION}]
     return ordered(messages=[{"role": "user", "content": parts}]).run
 
 
 async def inlined(desk: Desk, person: str = "ana", **file: str) -> Any:
-    run = asked(**file)
+    run = request_of(**file)
     state = SimpleNamespace(services=SimpleNamespace(files=desk.files))
     before = CALLER.set(Caller("req", PEOPLE[person]))
     try:
@@ -93,11 +93,11 @@ async def test_other_files_are_refused(
     error = caught.value
     if isinstance(error, RejectedRequestError):
         assert error.error.code == "file_too_large"
-        found, message = error.error.param, error.error.message
+        param_of_error, message = error.error.param, error.error.message
     else:
         assert isinstance(error, HeddleError)
-        found, message = error.violations[0].field, error.message
-    assert found == f"messages[0].content[0]{param}"
+        param_of_error, message = error.violations[0].field, error.message
+    assert param_of_error == f"messages[0].content[0]{param}"
     assert words in message
 
 

@@ -84,9 +84,9 @@ async def test_openais_sdk_gets_the_pictures_themselves(sdk: AsyncOpenAI) -> Non
     answer = await sdk.images.generate(
         model="lamb_assistant.1", prompt="A loom.", response_format="b64_json"
     )
-    [made] = answer.data or []
-    assert base64.b64decode(made.b64_json or "") == LOOM.data
-    assert made.url is None
+    [generated] = answer.data or []
+    assert base64.b64decode(generated.b64_json or "") == LOOM.data
+    assert generated.url is None
 
 
 async def test_openais_sdk_streams_the_pictures(sdk: AsyncOpenAI) -> None:
@@ -226,8 +226,8 @@ async def test_links_lead_to_where_the_request_was_sent(start: Start, host: str,
 async def test_links_lead_to_the_public_address_if_there_is_one(start: Start) -> None:
     async with start(public_url="https://ai.example/heddle/") as bench:
         bench.orchestrator.script = [[DRAWN, DONE]]
-        [made] = (await ask(bench)).json()["data"]
-        assert made["url"] == f"https://ai.example/heddle/v1/pictures/{LOOM.name}"
+        [generated] = (await ask(bench)).json()["data"]
+        assert generated["url"] == f"https://ai.example/heddle/v1/pictures/{LOOM.name}"
 
 
 @pytest.mark.parametrize("url", ["ai.example", "ftp://e", "https://e/)x", "https://e?a=b"])

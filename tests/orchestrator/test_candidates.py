@@ -37,11 +37,11 @@ def several(
 
 
 def texts(events: Sequence[pb.RunEvent]) -> dict[int, str]:
-    found: dict[int, str] = {}
+    collected: dict[int, str] = {}
     for event in events:
         if event.HasField("text_delta"):
-            found[event.candidate] = found.get(event.candidate, "") + event.text_delta
-    return found
+            collected[event.candidate] = collected.get(event.candidate, "") + event.text_delta
+    return collected
 
 
 @pytest.mark.parametrize("whole", [False, True])

@@ -468,6 +468,14 @@ ROUTES: dict[str, Route] = {
     ),
     "POST /mcp": Route(LIST, _listed("tools", "assistant")),
     "POST /mcp for prompts": Route(LIST, _listed("prompts", "saved_prompt")),
+    "GET /tools/openapi.json": Route(LIST, lambda it: {"params": {"seen": it.assistant}}),
+    "POST /tools/functions/{name}": Route(
+        RUN,
+        lambda it: {
+            "path": {"name": f"ask_{it.assistant_name}"},
+            "json": {"question": "What holds a thread?"},
+        },
+    ),
     "POST /mcp/pins": Route(
         NOT_FOUND,
         lambda _: {

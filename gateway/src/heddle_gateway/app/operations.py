@@ -31,7 +31,7 @@ from heddle_gateway.extensions import Extension
 from heddle_gateway.http import openapi
 from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
-from heddle_gateway.mcp import endpoint
+from heddle_gateway.mcp import endpoint, tool_server
 from heddle_gateway.openai import (
     embeddings,
     files,
@@ -66,7 +66,7 @@ _MODULES = (
         models,
     ),
     *(assistants, copies, trials),
-    *(people, connectors, tools, tool_runs, files),
+    *(people, connectors, tool_server, tools, tool_runs, files),
     *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(vector_store_documents, embeddings, endpoint, health, studio_pages),
     *(errors, documentation),

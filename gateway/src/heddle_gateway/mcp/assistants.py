@@ -7,6 +7,7 @@ import grpc
 import msgspec
 from heddle.assistant.v1.assistant_pb2 import AssistantSummary, ListAssistantsRequest
 from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
+from heddle.tool.v1.tool_pb2 import Source
 from heddle_runtime.errors import InvalidRequestError, ToolFailedError, Violation, from_rpc
 
 from heddle_gateway.openai.chat.aggregation import Completion
@@ -81,8 +82,14 @@ async def ask(state: State, assistant: str, question: object, request_id: str) -
         raise from_rpc(error) from error
     if completion.calls:
         raise ToolFailedError("The assistant wants to change something. Ask it in a chat instead.")
-    sources = [
-        {"title": each.title, "url": each.uri, "excerpt": each.excerpt}
-        for each in completion.sources
-    ]
-    return Reply(completion.text, sources)
+    return Reply(completion.text, [source(each) for each in completion.sources])
+
+
+def description(assistant: AssistantSummary) -> str:
+    """Return what a model reads about the tool that asks an assistant."""
+    return f"Ask the assistant {assistant.title or assistant.name}. {assistant.description}"
+
+
+def source(cited: Source) -> dict[str, str]:
+    """Return a source for clients."""
+    return {"title": cited.title, "url": cited.uri, "excerpt": cited.excerpt}

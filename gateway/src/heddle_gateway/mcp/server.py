@@ -93,7 +93,7 @@ def _server(state: State, request_id: str) -> Server[Any]:
                 types.Tool(
                     name=name,
                     title=each.title or None,
-                    description=f"Ask the assistant {each.title or each.name}. {each.description}",
+                    description=assistants.description(each),
                     input_schema=assistants.SCHEMA,
                 )
                 for name, each in to_ask.items()
