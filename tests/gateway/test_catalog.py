@@ -19,6 +19,7 @@ async def test_assistants_are_listed_as_models(bench: Bench, path: str) -> None:
         "created": 1_700_000_000,
         "owned_by": "lamb_v4",
         "name": "Biology tutor",
+        "description": "Helps.",
         "parent": None,
         "capabilities": {"vision": True, "image_generation": False},
         "info": {
@@ -36,9 +37,33 @@ async def test_assistants_are_listed_as_models(bench: Bench, path: str) -> None:
     assert listed["data"][1]["name"] == "tutor_2"
 
 
+@pytest.mark.parametrize(
+    ("query", "ids", "has_more"),
+    [
+        ({}, ["1", "2"], False),
+        ({"limit": 1}, ["1"], True),
+        ({"limit": 2}, ["1", "2"], False),
+        ({"limit": 1, "after": "lamb_assistant.1"}, ["2"], False),
+        ({"after": "2"}, [], False),
+    ],
+)
+async def test_models_come_in_pages(
+    bench: Bench, query: dict[str, str | int], ids: list[str], has_more: bool
+) -> None:
+    page = (await bench.client.get("/v1/models", params=query)).json()
+    assert [each["id"].rpartition(".")[2] for each in page["data"]] == ids
+    assert page["has_more"] is has_more
+
+
+@pytest.mark.parametrize("query", [{"limit": "a"}, {"limit": -1}, {"limit": 1001}, {"after": "9"}])
+async def test_a_wrong_page_of_models_is_refused(bench: Bench, query: dict[str, str | int]) -> None:
+    response = await bench.client.get("/v1/models", params=query)
+    assert (response.status_code, response.json()["error"]["param"]) == (400, next(iter(query)))
+
+
 async def test_one_model_can_be_looked_up(bench: Bench) -> None:
-    found = await bench.client.get("/v1/models/lamb_assistant.2")
-    assert found.json()["id"] == "lamb_assistant.2"
+    ids = await bench.client.get("/v1/models/lamb_assistant.2")
+    assert ids.json()["id"] == "lamb_assistant.2"
     missing = await bench.client.get("/v1/models/lamb_assistant.9")
     assert missing.status_code == 404
     assert missing.json()["error"]["param"] == "model"

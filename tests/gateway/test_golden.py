@@ -44,5 +44,5 @@ def test_events_become_an_answer(case: str) -> None:
         batch = Parse(json.dumps({"events": json.loads(line)}), RunCompletionResponse())
         sent += frames.encode(batch.events)
         answer.encode(batch.events)
-    check(FOLDER / case / "response.sse", sent.decode())
+    check(FOLDER / case / "response.sse", (sent + frames.end()).decode())
     check(FOLDER / case / "response.json", msgspec.json.format(answer.body()).decode() + "\n")

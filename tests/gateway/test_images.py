@@ -84,9 +84,21 @@ async def test_openais_sdk_gets_the_pictures_themselves(sdk: AsyncOpenAI) -> Non
     answer = await sdk.images.generate(
         model="lamb_assistant.1", prompt="A loom.", response_format="b64_json"
     )
-    [made] = answer.data or []
-    assert base64.b64decode(made.b64_json or "") == LOOM.data
-    assert made.url is None
+    [generated] = answer.data or []
+    assert base64.b64decode(generated.b64_json or "") == LOOM.data
+    assert generated.url is None
+
+
+async def test_openais_sdk_streams_the_pictures(sdk: AsyncOpenAI) -> None:
+    stream = await sdk.images.generate(
+        model="lamb_assistant.1", prompt="A loom.", n=2, size="1024x1536", stream=True
+    )
+    events = [event async for event in stream]
+    assert [event.type for event in events] == ["image_generation.completed"] * 2
+    assert {base64.b64decode(event.b64_json) for event in events} == {LOOM.data}
+    (event, _) = events
+    assert event.type == "image_generation.completed"
+    assert (event.size, event.usage.total_tokens) == ("1024x1536", 10)
 
 
 async def test_openais_sdk_raises_its_own_errors(sdk: AsyncOpenAI, bench: Bench) -> None:
@@ -144,7 +156,7 @@ async def test_another_model_is_told(bench: Bench) -> None:
         ({"size": "0x1024"}, "size"),
         ({"size": 1024}, "size"),
         ({"response_format": "png"}, "response_format"),
-        ({"stream": True}, "stream"),
+        ({"stream": "yes"}, "stream"),
     ],
 )
 async def test_a_wrong_request_names_what_is_wrong(
@@ -214,8 +226,8 @@ async def test_links_lead_to_where_the_request_was_sent(start: Start, host: str,
 async def test_links_lead_to_the_public_address_if_there_is_one(start: Start) -> None:
     async with start(public_url="https://ai.example/heddle/") as bench:
         bench.orchestrator.script = [[DRAWN, DONE]]
-        [made] = (await ask(bench)).json()["data"]
-        assert made["url"] == f"https://ai.example/heddle/v1/pictures/{LOOM.name}"
+        [generated] = (await ask(bench)).json()["data"]
+        assert generated["url"] == f"https://ai.example/heddle/v1/pictures/{LOOM.name}"
 
 
 @pytest.mark.parametrize("url", ["ai.example", "ftp://e", "https://e/)x", "https://e?a=b"])

@@ -1,6 +1,7 @@
-"""`/mcp`, asked by the official client of the Model Context Protocol."""
+"""`/mcp`, arguments_sent by the official client of the Model Context Protocol."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -10,7 +11,12 @@ from typing import Any
 import httpx2
 import pytest
 from gateway.conftest import KEY, Bench, Start
-from heddle.chat.v1.chat_pb2 import ContentPart
+from gateway.library import Library
+from gateway.neighbours import DONE as NEIGHBOURS_DONE
+from gateway.neighbours import text
+from gateway.test_stream_encoder import FOUND, STARTED, finished
+from heddle.chat.v1.chat_pb2 import ContentPart, ToolCall
+from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle.tool.v1 import tool_pb2
 from heddle_runtime.errors import InvalidRequestError, UnavailableError, Violation
 from mcp import Client
@@ -64,7 +70,7 @@ async def test_the_official_client_lists_and_calls_tools(bench: Bench, mode: str
             "use_simple_rag", {"query": "shed"}, progress_callback=on_progress
         )
 
-    assert [tool.name for tool in listed] == ["use_simple_rag", "use_single_file"]
+    assert [tool.name for tool in listed[:2]] == ["use_simple_rag", "use_single_file"]
     assert (listed[0].description, listed[0].input_schema) == ("Looks up.", {"type": "object"})
     assert (texts(result), result.is_error) == (["A shed is a gap."], False)
     assert told == ["looking"]
@@ -72,6 +78,126 @@ async def test_the_official_client_lists_and_calls_tools(bench: Bench, mode: str
     call = request.invocation.function_call
     assert (request.invocation.name, call.name) == ("simple_rag", "use_simple_rag")
     assert call.arguments_json == '{"query": "shed"}'
+
+
+async def test_assistants_are_tools(bench: Bench) -> None:
+    bench.orchestrator.script = [[STARTED, finished(), FOUND, text("Threads."), NEIGHBOURS_DONE]]
+    async with client(bench) as connected:
+        listed = (await connected.list_tools()).tools[2:]
+        result = await connected.call_tool("ask_tutor_1", {"question": "What is a shed?"})
+    assert [tool.name for tool in listed] == ["ask_tutor_1", "ask_tutor_2"]
+    assert listed[0].description == "Ask the assistant Biology tutor. Helps."
+    assert listed[0].input_schema["required"] == ["question"]
+    assert (texts(result), result.is_error) == (["Threads."], False)
+    assert result.structured_content is not None
+    source, *_ = result.structured_content["sources"]
+    assert source["url"] == "https://e/a"
+    (run,) = bench.orchestrator.requests
+    assert run.assistant_reference == "lamb_assistant.1"
+    assert run.messages[0].parts[0].text == "What is a shed?"
+
+
+async def test_what_an_assistant_cannot_answer_is_an_error(bench: Bench) -> None:
+    call = RunEvent(tool_call=ToolCall(id="c", name="heddle_confirm", arguments_json="{}"))
+    arguments_sent = {"question": "Delete it."}
+    async with client(bench) as connected:
+        for script, name, arguments, words in (
+            ([[call, NEIGHBOURS_DONE]], "ask_tutor_1", arguments_sent, "Ask it in a chat"),
+            (
+                [UnavailableError("The model sleeps.")],
+                "ask_tutor_1",
+                arguments_sent,
+                "The model sleeps.",
+            ),
+            ([], "ask_tutor_1", {}, "must be a text"),
+            ([], "ask_tutor_1", {"question": 1}, "must be a text"),
+            ([], "ask_tutor_9", arguments_sent, "'ask_tutor_9'"),
+        ):
+            bench.orchestrator.script = script
+            result = await connected.call_tool(name, arguments)
+            assert result.is_error, name
+            assert words in texts(result)[0]
+
+
+async def test_the_same_tools_are_operations_of_an_openapi_document(bench: Bench) -> None:
+    document = (await bench.client.get("/tools/openapi.json")).json()
+    assert document["servers"] == [{"url": f"{bench.url}/tools"}]
+    operations = {path: it["post"] for path, it in document["paths"].items()}
+    assert [it["operationId"] for it in operations.values()] == [
+        *("use_simple_rag", "use_single_file", "ask_tutor_1", "ask_tutor_2")
+    ]
+    body = operations["/functions/ask_tutor_1"]["requestBody"]["content"]["application/json"]
+    assert body["schema"]["required"] == ["question"]
+
+    bench.orchestrator.script = [[STARTED, finished(), FOUND, text("Threads."), NEIGHBOURS_DONE]]
+    arguments_sent = {"question": "What is a shed?"}
+    answer = (await bench.client.post("/tools/functions/ask_tutor_1", json=arguments_sent)).json()
+    assert (answer["text"], answer["sources"][0]["url"]) == ("Threads.", "https://e/a")
+    bench.neighbours.tools.script = [progress("looking"), done("A shed.", warnings=("Slow.",))]
+    path = "/tools/functions/use_simple_rag"
+    answer = (await bench.client.post(path, json={"query": "shed"})).json()
+    assert answer == {"text": "A shed.", "sources": [], "warnings": ["Slow."]}
+    (called,) = bench.neighbours.tools.requests
+    assert called.invocation.function_call.arguments_json == '{"query":"shed"}'
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status"),
+    [
+        ("nonsense", {}, 404),
+        ("ask_tutor_9", {"question": "Why?"}, 404),
+        ("ask_tutor_1", {}, 400),
+        ("ask_tutor_1", [], 400),
+    ],
+)
+async def test_a_wrong_call_of_an_operation_is_refused(
+    bench: Bench, name: str, body: Any, status: int
+) -> None:
+    response = await bench.client.post(f"/tools/functions/{name}", json=body)
+    assert response.status_code == status
+
+
+PROMPTS = [
+    ("", "", "Be brief."),
+    ("", "Why?", "Be brief.\n\nWhy?"),
+    ("{context}: {user_input}", "Why?", "Be brief.\n\n{context}: Why?"),
+]
+
+
+async def test_stored_prompts_are_prompts(shelf: Library) -> None:
+    async def send(person: str, method: str, **params: Any) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": f"prompts/{method}", "params": params}
+        response = await shelf[person].post("/mcp", json=body, headers=ACCEPT)
+        return json.loads(response.text[response.text.index("{") :])  # also of an event
+
+    for template, question, whole in PROMPTS:
+        prompt = {"title": "Tutor", "system_prompt": "Be brief.", "prompt_template": template}
+        name = (await shelf["ana"].post("/prompts", json=prompt)).json()["id"]
+        assert name in [it["name"] for it in (await send("ana", "list"))["result"]["prompts"]]
+        arguments = {"question": question} if question else {}
+        shown = await send("ana", "get", name=name, arguments=arguments)
+        (message,) = shown["result"]["messages"]
+        assert message == {"role": "user", "content": {"type": "text", "text": whole}}
+        for person in ("ben", "eve"):
+            assert (await send(person, "list"))["result"]["prompts"] == []
+            assert "error" in await send(person, "get", name=name)
+
+
+async def test_who_has_no_key_learns_how_to_get_in(start: Start) -> None:
+    path = "/.well-known/oauth-protected-resource"
+    for url in ("", "https://heddle.example/"):
+        async with start(public_url=url) as bench:
+            base = url.rstrip("/") or bench.url
+            refused = await bench.client.post(
+                "/mcp", json=LIST, headers={**ACCEPT, "authorization": ""}
+            )
+            challenge = f'Bearer resource_metadata="{base}{path}"'
+            assert refused.headers["www-authenticate"] == challenge
+            for each in (path, f"{path}/mcp"):
+                shown = await bench.client.get(each, headers={"authorization": ""})
+                assert shown.json()["resource"] == f"{base}/mcp"
+            other = await bench.client.get("/v1/models", headers={"authorization": ""})
+            assert (other.status_code, "www-authenticate" in other.headers) == (401, False)
 
 
 async def test_tools_work_in_the_name_of_the_keys_owner(start: Start, tmp_path: Any) -> None:
@@ -131,13 +257,13 @@ async def test_a_function_that_is_not_offered_is_an_error_that_names_it(
 async def test_a_failing_tool_is_an_error_that_says_why(bench: Bench) -> None:
     wrong = [Violation("arguments.query", "is required")]
     async with client(bench) as connected:
-        for failure, said in (
+        for failure, words in (
             (InvalidRequestError("Wrong.", wrong), "Wrong. arguments.query: is required"),
             (UnavailableError("Moodle does not answer."), "Moodle does not answer."),
         ):
             bench.neighbours.tools.script = [failure]
             result = await connected.call_tool("use_simple_rag", {})
-            assert (result.is_error, texts(result)) == (True, [said])
+            assert (result.is_error, texts(result)) == (True, [words])
 
 
 async def test_what_failed_in_part_is_told_beside_the_result(bench: Bench) -> None:

@@ -336,7 +336,8 @@ def test_events_of_a_newer_contract_are_skipped() -> None:
 
 
 def test_usage_comes_in_a_chunk_of_its_own_if_it_is_asked_for() -> None:
-    found = chunks(frames(usage=True).encode([text("a"), DONE]))
+    made = frames(usage=True)
+    found = chunks(made.encode([text("a"), DONE]) + made.end())
     assert all(chunk["usage"] is None for chunk in found[:-1])
     assert found[-1]["choices"] == []
     assert found[-1]["usage"]["total_tokens"] == 10

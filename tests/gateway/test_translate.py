@@ -100,7 +100,9 @@ def test_members_that_name_addresses_keys_or_people_go_nowhere() -> None:
         ({"seed": 1.0}, "seed"),
         ({"stop": list("abcde")}, "stop"),
         ({"stop": [1]}, "stop[0]"),
-        ({"n": 2}, "n"),
+        ({"n": 0}, "n"),
+        ({"n": 9}, "n"),
+        ({"n": True}, "n"),
         ({"top_logprobs": 21}, "top_logprobs"),
         ({"stream": "yes"}, "stream"),
         ({"model": None}, "model"),
@@ -138,8 +140,10 @@ def test_a_conversation_has_so_many_parts_in_all() -> None:
     assert refused(messages=[*said, {"role": "user", "content": parts[:1]}]) == told
 
 
-def test_more_than_one_answer_is_refused_in_words() -> None:
-    assert "one completion" in refused(n=2)[1]
+def test_several_answers_are_asked_for() -> None:
+    assert [ordered(**it).run.candidates for it in ({}, {"n": None}, {"n": 1}, {"n": 8})] == [
+        *(0, 0, 0, 8)
+    ]
 
 
 def test_content_may_be_a_string_or_parts() -> None:

@@ -23,6 +23,7 @@ from heddle_migration_service.knowledge_server.ingestion_sources import UrlParam
 from heddle_migration_service.knowledge_server.results import PARAMETERS
 from heddle_migration_service.proxy import lamb_server, user_tokens
 from heddle_migration_service.proxy.failures import GarbledError
+from heddle_orchestrator.candidates import check_candidates
 from heddle_runtime.errors import ResourceExhaustedError
 from heddle_runtime.identity.callers import Identity
 from starlette.requests import Request
@@ -167,6 +168,7 @@ ROWS: dict[str, Check] = {
     f"{_OPENAI}.chat.content_parts.MAX_MEDIA_BYTES": lambda n: (
         content_parts._decoded(b64encode(bytes(n)).decode(), Place(b"")) and None
     ),
+    "heddle_runtime.contract.limits.MAX_CANDIDATES": lambda n: check_candidates(n, loops=False),
     f"{_OPENAI}.chat.request.MAX_PARTS_IN_ALL": lambda n: (
         request.count_parts([{"content": [{}] * n}], Place(b"")) and None
     ),

@@ -75,6 +75,14 @@ def _chat(things: Things) -> dict[str, Any]:
     return {"model": f"lamb_assistant.{things.assistant}", "messages": QUESTION}
 
 
+def _prompt(**options: Any) -> Request:
+    def request(things: Things) -> dict[str, Any]:
+        body = {"model": f"lamb_assistant.{things.assistant}", "prompt": "What holds a thread?"}
+        return {"json": {**body, **options}}
+
+    return request
+
+
 def _stream(things: Things) -> dict[str, Any]:
     return {**_chat(things), "stream": True}
 
@@ -95,6 +103,10 @@ def _title(things: Things) -> dict[str, Any]:
 
 def _paint(things: Things) -> dict[str, Any]:
     return {"json": {"model": f"lamb_assistant.{things.painter}", "prompt": "A loom."}}
+
+
+def _painted_stream(things: Things) -> dict[str, Any]:
+    return {"json": {**_paint(things)["json"], "stream": True}}
 
 
 def _assistant(**body: Any) -> Request:
@@ -177,6 +189,17 @@ def _full(it: Things) -> str:
     return it.store
 
 
+def _listed(kind: str, thing: str) -> Request:
+    """Return a message of the Model Context Protocol that lists what has a thing."""
+
+    def request(things: Things) -> dict[str, Any]:
+        params = {"cursor": getattr(things, thing)[:0]}
+        body = {"jsonrpc": "2.0", "id": 1, "method": f"{kind}/list", "params": params}
+        return {"headers": {"accept": "application/json, text/event-stream"}, "json": body}
+
+    return request
+
+
 _PROMPT = {"title": "Tutor", "system_prompt": "Be kind.", "public": True}
 _EMBEDDED = {"model": "default", "input": "a"}
 ROUTES: dict[str, Route] = {
@@ -185,6 +208,11 @@ ROUTES: dict[str, Route] = {
     "POST /v1/chat/completions streamed": Route(RUN, lambda it: {"json": _stream(it)}),
     "POST /v1/chat/completions for a title": Route(RUN, lambda it: {"json": _title(it)}),
     "POST /chat/completions": Route(RUN, lambda it: {"json": _chat(it)}),
+    "POST /v1/chat/completions with choices": Route(
+        RUN, lambda it: {"json": {**_chat(it), "n": 2}}
+    ),
+    "POST /v1/completions": Route(RUN, _prompt()),
+    "POST /v1/completions streamed": Route(RUN, _prompt(stream=True, n=2)),
     "POST /v1/responses": Route(RUN, _response()),
     "POST /v1/responses streamed": Route(RUN, _response(stream=True)),
     "POST /responses": Route(RUN, _response()),
@@ -204,6 +232,9 @@ ROUTES: dict[str, Route] = {
         PROMPT | shared("403"), _tried(debug_bypass=True)
     ),
     "POST /v1/images/generations": Route(RUN, _paint),
+    "POST /v1/images/generations streamed": Route(
+        RUN, lambda it: {"json": {**_paint(it)["json"], "stream": True}}
+    ),
     "POST /images/generations": Route(RUN, _paint),
     "GET /v1/pictures/{name}": Route(UPLOADED, lambda it: {"path": {"name": it.picture}}),
     "GET /v1/models": Route(LIST, lambda it: {"params": {"seen": it.assistant}}),
@@ -462,6 +493,16 @@ ROUTES: dict[str, Route] = {
         NOT_FOUND,
         lambda _: {"path": {"organization": "uni", "connector": "openai"}, "json": {}},
     ),
+    "POST /mcp": Route(LIST, _listed("tools", "assistant")),
+    "POST /mcp for prompts": Route(LIST, _listed("prompts", "saved_prompt")),
+    "GET /tools/openapi.json": Route(LIST, lambda it: {"params": {"seen": it.assistant}}),
+    "POST /tools/functions/{name}": Route(
+        RUN,
+        lambda it: {
+            "path": {"name": f"ask_{it.assistant_name}"},
+            "json": {"question": "What holds a thread?"},
+        },
+    ),
     "POST /mcp/pins": Route(
         NOT_FOUND,
         lambda _: {
@@ -510,7 +551,9 @@ NO_IDENTIFIER = {
     *("GET /v1/me", "PUT /v1/me/password", "GET /login", "POST /login", "POST /logout"),
     *("POST /login/organization", "POST /login/operator", "GET /login/oidc/{provider}"),
     "GET /login/oidc/{provider}/callback",
-    *("POST /mcp", "GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
+    *("GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
+    "GET /.well-known/oauth-protected-resource",
+    "GET /.well-known/oauth-protected-resource/mcp",
     *("GET /", "GET /errors", "GET /studio", "GET /studio/{path}"),
     *("GET /chat/{assistant}", "GET /studio/chat/framed/{assistant}"),
     *("GET /docs", "GET /docs/{path}"),

@@ -493,6 +493,7 @@ RPCS: dict[str, Rpc] = {
         READ, lambda it: {"collection": it.store, "id": it.attached}
     ),
     "File.GetFileText": Rpc(UPLOADED, _id("file")),
+    "File.GetFileText of a file in it": Rpc(ALL, lambda _: {"data": b"A", "filename": "a.txt"}),
     "File.DeleteFile": Rpc(UPLOADED, _id("file")),
     "File.AttachFile": Rpc(ATTACH, lambda it: {"collection": it.store, "file_id": it.file}),
     "File.GetAttachedFile": Rpc(READ, _attached()),

@@ -50,6 +50,10 @@ class Things:
         return self._new_assistant(BYPASS)
 
     @property
+    def assistant_name(self) -> str:
+        return str(self._client.get(f"/assistants/{self.assistant}").json()["name"])
+
+    @property
     def etag(self) -> str:
         """The version of the assistant."""
         return self._client.get(f"/assistants/{self.assistant}").headers["etag"].strip('"')

@@ -59,6 +59,18 @@ async def test_the_text_of_a_file_is_read_as_documents_are(
     assert (whole.text, whole.truncated) == (text, False)
 
 
+async def test_a_file_need_not_be_stored(desk: Desk) -> None:
+    for _ in range(2):
+        sent = {"data": PAGE, "filename": "a.html", "max_characters": 5}
+        response = await desk("ben", "GetFileText", **sent)
+        assert (response.text, response.truncated) == ("Looms", True)
+        assert (response.file.filename, response.file.id) == ("a.html", "")
+    other = await desk("ben", "GetFileText", data=PAGE, filename="a.txt")
+    assert other.text == PAGE.decode()
+    refused = await refusal(desk, "ben", "GetFileText", data=b"\x89PNG", filename="a.png")
+    assert "'a.png'" in refused.message
+
+
 async def test_a_grant_reads_the_files_of_its_owner_and_no_others(desk: Desk) -> None:
     file = await desk.upload("ana")
     ours = signed("ben", ANA)

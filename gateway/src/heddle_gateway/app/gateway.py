@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from heddle_gateway.app.operations import operations
 from heddle_gateway.auth.trace_flag import flag_counts
 from heddle_gateway.extensions import Forwarder
+from heddle_gateway.http.addresses import own_address
 from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.error_responses import (
     ErrorResponse,
@@ -32,11 +33,13 @@ from heddle_gateway.http.error_responses import (
 from heddle_gateway.http.operations import Operation
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
+from heddle_gateway.mcp.endpoint import METADATA_PATH
 from heddle_gateway.openai.absent import SEEMING_IDENTIFIERS, absent_endpoint
 from heddle_gateway.routing import ChatHandler, PathEndpoint
 from heddle_gateway.state import State
 
 log = structlog.get_logger(__name__)
+_MCP_PATH = "/mcp"
 _UNEXPECTED = from_exception(Exception()).response()
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _CLIENT_GONE = 499  # nginx logs this status for a client that disconnected
@@ -194,6 +197,10 @@ class Gateway:
         error = error.for_path(path, caller().request_id)
         raw = error.response(detail=path.startswith(self._paths_with_detail))
         headers = {name.decode(): value.decode() for name, value in raw.headers}
+        if raw.status == HTTPStatus.UNAUTHORIZED and path == _MCP_PATH:
+            url, host = self._state.settings.public_url, request.headers.get("host", "")
+            address = own_address(url, request.scope["scheme"], host) + METADATA_PATH
+            headers["www-authenticate"] = f'Bearer resource_metadata="{address}"'
         return Response(raw.body, raw.status, headers)
 
     def drain(self) -> None:

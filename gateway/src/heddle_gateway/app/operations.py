@@ -32,13 +32,14 @@ from heddle_gateway.extensions import Extension
 from heddle_gateway.http import openapi
 from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.login import identity_providers, me, passwords, sign_in
-from heddle_gateway.mcp import endpoint
+from heddle_gateway.mcp import endpoint, tool_server
 from heddle_gateway.openai import (
     embeddings,
     files,
     images,
     models,
     served_images,
+    text_completions,
     vector_store_documents,
     vector_store_file_batches,
     vector_store_files,
@@ -55,9 +56,18 @@ from heddle_gateway.routing import Call, Routes
 from heddle_gateway.routing.transcoded import operations as transcoded_operations
 
 _MODULES = (
-    *(completions, responses, conversations, messages, images, served_images, models),
+    *(
+        completions,
+        text_completions,
+        responses,
+        conversations,
+        messages,
+        images,
+        served_images,
+        models,
+    ),
     *(assistants, copies, trials),
-    *(people, connectors, tools, tool_runs, files),
+    *(people, connectors, tool_server, tools, tool_runs, files),
     *(vector_stores, vector_store_search, vector_store_files, vector_store_file_batches),
     *(vector_store_documents, embeddings, endpoint, health, studio_pages),
     *(errors, documentation),

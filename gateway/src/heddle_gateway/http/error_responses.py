@@ -74,6 +74,7 @@ _SUBJECTS = {"session": "session_ended", "sign-in": "sign_in_failed"}
 # Contract fields and their names in requests.
 _PARAMS = {
     "assistant_reference": "model",
+    "candidates": "n",
     "functions": "tools",
     "metadata_json": "metadata",
     "content_json": "content",

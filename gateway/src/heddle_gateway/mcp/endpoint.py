@@ -8,12 +8,14 @@ from heddle_runtime.errors import PermissionDeniedError
 from pydantic import ConfigDict, Field
 
 from heddle_gateway.auth.web_pages import is_own_page, origin_of
+from heddle_gateway.http.addresses import own_address
 from heddle_gateway.http.body import read_body
 from heddle_gateway.http.disconnect import GatewayStoppingError
 from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
 from heddle_gateway.http.json_text import check_values
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.openapi import Error
+from heddle_gateway.http.operations import Access
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.mcp.trace_context import adopt_trace
 from heddle_gateway.routing import Call, Routes
@@ -22,7 +24,9 @@ from heddle_gateway.state import State
 _SERVER = "heddle_gateway.mcp.server"
 _ANY = "*"
 _JSON = "application/json"
+METADATA_PATH = "/.well-known/oauth-protected-resource"
 routes = Routes("mcp")
+_public = Routes("mcp", Access.OPEN)
 
 
 class McpHeaders(Model):
@@ -75,10 +79,12 @@ class McpResponse(Model):
 async def message(api: Call) -> None:
     """Answer one message of the Model Context Protocol, over streamable HTTP.
 
-    `tools/list` lists the functions of the tools that need no configuration, `tools/call` calls one
-    on behalf of the key's owner. A failed call is a result with `isError`. There are no sessions:
-    `GET` and `DELETE` are answered with 405. Requests with an `Origin` are rejected, except those
-    of `HEDDLE_GATEWAY_CORS_ORIGINS` and of pages that the gateway serves on its own machine.
+    `tools/list` lists the functions of the tools that need no configuration, and `ask_NAME` for at
+    most 200 assistants that the key may use; `tools/call` calls one on behalf of the key's owner.
+    An answer has its sources as structured content. Stored prompts are prompts. A failed call is a
+    result with `isError`. There are no sessions: `GET` and `DELETE` are answered with 405. Requests
+    with an `Origin` are rejected, except those of `HEDDLE_GATEWAY_CORS_ORIGINS` and of pages that
+    the gateway serves on its own machine.
     """
     state, request = api.state, api.raw
     _reject_web_pages(state, request)
@@ -101,6 +107,30 @@ async def message(api: Call) -> None:
             await request.write(b"", last=True)
 
 
+class ProtectedResource(Model):
+    """How clients authenticate, as RFC 9728 says."""
+
+    resource: str
+    resource_name: Literal["Heddle"] = "Heddle"
+    bearer_methods_supported: list[str] = Field(default=["header"])
+    resource_documentation: str
+
+
+@_public.get(METADATA_PATH, f"{METADATA_PATH}/mcp")
+async def protected_resource(api: Call) -> ProtectedResource:
+    """Describe how clients of the Model Context Protocol authenticate: with a key of Heddle's.
+
+    There is no authorization server: people create keys in the studio.
+    """
+    request = api.raw
+    base = own_address(
+        api.state.settings.public_url, request.scope["scheme"], request.header("host")
+    )
+    return ProtectedResource(
+        resource=f"{base}/mcp", resource_documentation=f"{base}/docs/guides/mcp"
+    )
+
+
 def _reject_web_pages(state: State, request: RawRequest) -> None:
     """Reject web pages of unlisted origins, as MCP requires.
 
@@ -114,3 +144,6 @@ def _reject_web_pages(state: State, request: RawRequest) -> None:
             f"Web pages of {origin[:200]!r} may not call this. HEDDLE_GATEWAY_CORS_ORIGINS lists "
             "the allowed origins."
         )
+
+
+routes.operations += _public.operations

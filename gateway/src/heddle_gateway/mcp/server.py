@@ -19,7 +19,7 @@ from starlette.types import Message
 from heddle_gateway.http.disconnect import DisconnectWatcher
 from heddle_gateway.http.error_responses import UNEXPECTED, from_error
 from heddle_gateway.http.raw import RawRequest
-from heddle_gateway.mcp import tools
+from heddle_gateway.mcp import assistants, prompts, tools
 from heddle_gateway.mcp.trace_context import tool_span
 from heddle_gateway.state import State
 
@@ -58,18 +58,21 @@ async def respond(
         await request.write(message.get("body", b""), last=last)
 
     manager = StreamableHTTPSessionManager(
-        _server(state), stateless=True, max_request_body_size=state.settings.max_body_bytes
+        _server(state, request.request_id),
+        stateless=True,
+        max_request_body_size=state.settings.max_body_bytes,
     )
     async with manager.run():
         await manager.handle_request(request.scope, receive, send)
 
 
-def _server(state: State) -> Server[Any]:
+def _server(state: State, request_id: str) -> Server[Any]:
     async def list_tools(
         _: "ServerRequestContext[Any]", __: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         try:
             functions = await tools.functions(state)
+            to_ask = await assistants.assistants(state)
         except HeddleError as error:
             message = from_error(error).message
             raise MCPError(types.INTERNAL_ERROR, message) from error
@@ -86,6 +89,16 @@ def _server(state: State) -> Server[Any]:
                 )
                 for name, (_, function, effect) in functions.items()
             ]
+            + [
+                types.Tool(
+                    name=name,
+                    title=each.title or None,
+                    description=assistants.description(each),
+                    input_schema=assistants.SCHEMA,
+                )
+                for name, each in to_ask.items()
+                if name not in functions
+            ]
         )
 
     async def call_tool(
@@ -101,6 +114,8 @@ def _server(state: State) -> Server[Any]:
         try:
             text = json.dumps(params.arguments or {}, ensure_ascii=False)
             with tool_span(params.name, context.protocol_version or ""):
+                if reply := await _answer(state, params, request_id):
+                    return reply
                 result = await tools.call_function(state, params.name, text, report)
         except HeddleError as error:
             return _result(from_error(error).message, failed=True)
@@ -110,11 +125,69 @@ def _server(state: State) -> Server[Any]:
         warnings = (f"[{warning}]" for warning in result.warnings)
         return _result("".join(part.text for part in result.parts), *warnings)
 
+    list_prompts, get_prompt = _prompt_handlers(state)
     return Server(
         "heddle",
         version=version("heddle-gateway"),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+def _prompt_handlers(state: State) -> tuple[Any, Any]:
+    """Return what lists the stored prompts, and what gets one."""
+
+    async def list_prompts(
+        _: "ServerRequestContext[Any]", __: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        argument = types.PromptArgument(name=prompts.QUESTION, required=False)
+        try:
+            stored = await prompts.prompts(state)
+        except HeddleError as error:
+            raise MCPError(types.INTERNAL_ERROR, from_error(error).message) from error
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=each.id,
+                    title=each.title,
+                    description=each.description,
+                    arguments=[argument],
+                )
+                for each in stored
+            ]
+        )
+
+    async def get_prompt(
+        _: "ServerRequestContext[Any]", params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        question = (params.arguments or {}).get(prompts.QUESTION, "")
+        try:
+            prompt, text = await prompts.prompt_text(state, params.name, question)
+        except HeddleError as error:
+            raise MCPError(types.INVALID_PARAMS, from_error(error).message) from error
+        content = types.TextContent(type="text", text=text)
+        message = types.PromptMessage(role="user", content=content)
+        return types.GetPromptResult(description=prompt.description, messages=[message])
+
+    return list_prompts, get_prompt
+
+
+async def _answer(
+    state: State, params: types.CallToolRequestParams, request_id: str
+) -> types.CallToolResult | None:
+    """Return the answer of an assistant; None if the tool is none."""
+    if not params.name.startswith(assistants.ASK):
+        return None
+    named = (await assistants.assistants(state)).get(params.name)
+    if named is None:
+        return None
+    question = (params.arguments or {}).get("question")
+    reply = await assistants.ask(state, named.id, question, request_id)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=reply.text)],
+        structured_content={"sources": reply.sources},
     )
 
 

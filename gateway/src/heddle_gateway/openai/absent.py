@@ -12,7 +12,6 @@ _INSTEAD: Mapping[str, str] = {
     "assistants": f"Assistants are models there: {_ANSWERS}",
     "audio": "It neither reads nor writes sound",
     "batches": f"One request at a time: {_ANSWERS}",
-    "completions": _ANSWERS,
     "containers": "Tools of assistants work in workspaces",
     "evals": _ANSWERS,
     "fine_tuning": "Assistants are given instructions, documents and tools",

@@ -8,12 +8,14 @@ from typing import Annotated, Any, Literal
 
 import grpc
 import msgspec
+from heddle.chat.v1.chat_pb2 import Done, GeneratedImage
 from heddle.orchestrator.v1.orchestrator_pb2 import RunWholeCompletionRequest
 from heddle_runtime.errors import HeddleError
 from pydantic import ConfigDict, Field
+from starlette.responses import Response
 
 from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
-from heddle_gateway.http.models import Model, Name, OnlyFalse
+from heddle_gateway.http.models import Model, Name
 from heddle_gateway.openai import served_images
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.chat.aggregation import Completion
@@ -26,6 +28,8 @@ from heddle_gateway.state import State
 MAX_IMAGES = 4
 """Images of one request; each is a run of its own."""
 _MAX_QUOTE = 500
+_SIZES = ("1024x1024", "1024x1536", "1536x1024")
+"""Those that clients of streams know."""
 routes = Routes("completions")
 
 
@@ -48,7 +52,11 @@ class ImageRequest(Model):
         description="A link to `/v1/pictures/{name}` (the default), which needs the same key, or "
         "the image itself.",
     )
-    stream: OnlyFalse | None = None
+    stream: bool | None = Field(
+        default=None,
+        description="Return an event `image_generation.completed` for each image, which has the "
+        "image itself. There are no partial images.",
+    )
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -67,8 +75,14 @@ class Images(Model):
     data: list[dict[str, str]] = Field(min_length=1, description="Each has `url` or `b64_json`.")
 
 
-@routes.post("/v1/images/generations", "/images/generations", errors=(404, 409, 422, 502))
-async def generate(api: Call, body: ImageRequest) -> Images:
+@routes.post(
+    "/v1/images/generations",
+    "/images/generations",
+    returns=Images,
+    content=("application/json", "text/event-stream"),
+    errors=(404, 409, 422, 502),
+)
+async def generate(api: Call, body: ImageRequest) -> Images | Response:
     """Generate images with an assistant whose connector generates images.
 
     Each image is a completion of the assistant, with its tools and its template.
@@ -83,6 +97,9 @@ async def generate(api: Call, body: ImageRequest) -> Images:
         raise RejectedRequestError(_no_image(runs[0]))
     for name, value in runs[0].report.header():
         api.headers[name.decode()] = value.decode()
+    if body.stream:
+        frames = b"".join(_frame(body, run, image) for run in runs for image in run.images)
+        return Response(frames, media_type="text/event-stream")
     link = partial(served_images.link, api.state, api.raw)
     data = [
         {"b64_json": encoded(image)}
@@ -91,6 +108,29 @@ async def generate(api: Call, body: ImageRequest) -> Images:
         for image in images
     ]
     return Images(created=int(time.time()), data=data)
+
+
+def _frame(body: ImageRequest, run: Completion, image: GeneratedImage) -> bytes:
+    """Return the event of a complete image."""
+    kind = "image_generation.completed"
+    counts = (run.done or Done()).usage
+    prompt, written = counts.prompt_tokens, counts.completion_tokens
+    event = {
+        "type": kind,
+        "b64_json": encoded(image),
+        "created_at": int(time.time()),
+        "size": body.size if body.size in _SIZES else "auto",
+        "quality": "auto",
+        "background": "auto",
+        "output_format": image.media_type.removeprefix("image/"),
+        "usage": {
+            "input_tokens": prompt,
+            "input_tokens_details": {"text_tokens": prompt, "image_tokens": 0},
+            "output_tokens": written,
+            "total_tokens": prompt + written,
+        },
+    }
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), msgspec.json.encode(event))
 
 
 async def _run(state: State, body: ImageRequest, request_id: str) -> Sequence[Completion]:

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from heddle.assistant.v1.assistant_pb2 import (
     Assistant,
     AssistantSummary,
@@ -11,8 +12,9 @@ from heddle.assistant.v1.assistant_pb2 import (
 )
 from heddle_runtime.errors import HeddleError
 from pydantic import Field
+from starlette.responses import Response
 
-from heddle_gateway.http.error_responses import RejectedRequestError, from_error
+from heddle_gateway.http.error_responses import RejectedRequestError, from_error, invalid
 from heddle_gateway.http.models import Model
 from heddle_gateway.openai.offered import offered
 from heddle_gateway.routing import Call, Routes
@@ -21,6 +23,7 @@ from heddle_gateway.transcoding.messages import writer
 from heddle_gateway.transcoding.schemas import described_as
 
 PREFIX = "lamb_assistant."
+_capabilities = writer(Capabilities.DESCRIPTOR)
 routes = Routes("completions")
 
 
@@ -32,6 +35,7 @@ class ModelView(Model):
     created: int
     owned_by: str = "lamb_v4"
     name: str
+    description: str
     parent: None = None
     capabilities: Annotated[dict[str, Any], described_as(Capabilities.DESCRIPTOR)]
     info: dict[str, Any] = Field(description="Members that Open WebUI reads.")
@@ -42,6 +46,18 @@ class ModelList(Model):
 
     object: Literal["list"] = "list"
     data: list[ModelView]
+    has_more: bool = Field(description="Whether more models follow.")
+
+
+class ModelQuery(Model):
+    """The query of a list."""
+
+    limit: int = Field(
+        default=0, ge=0, le=1000, description="The maximum number of models. 0: all."
+    )
+    after: str = Field(
+        default="", description="The identifier of the model before the page.", examples=[""]
+    )
 
 
 ModelId = Annotated[
@@ -50,8 +66,8 @@ ModelId = Annotated[
 ]
 
 
-@routes.get("/v1/models", "/models")
-async def list_models(api: Call) -> ModelList:
+@routes.get("/v1/models", "/models", returns=ModelList, errors=(400,))
+async def list_models(api: Call, query: ModelQuery) -> Response:
     """List the published assistants that the key may use, as models.
 
     Assistants for debugging, and those whose provider is not set up, are not in the list. In front
@@ -62,7 +78,28 @@ async def list_models(api: Call) -> ModelList:
     shown = await offered(api.state, assistants)
     if api.state.other_system is not None:
         shown.reverse()
-    return ModelList(data=[_view(each) for each in shown])
+    selected, has_more = _page(query, shown)
+    # Each by itself: objects of all at once would cost the collector of garbage as much again.
+    models = b",".join([msgspec.json.encode(_view(each)) for each in selected])
+    more = msgspec.json.encode(has_more)
+    body = b'{"object":"list","data":[%b],"has_more":%b}' % (models, more)
+    return Response(body, media_type="application/json")
+
+
+def _page(query: ModelQuery, shown: list[AssistantSummary]) -> tuple[list[AssistantSummary], bool]:
+    """Return the models of a page, and whether more follow.
+
+    Raises:
+        InvalidRequestError: The query names a model that is not in the list.
+    """
+    first = 0
+    if query.after:
+        identifier = query.after.removeprefix(PREFIX)
+        first = 1 + next((at for at, it in enumerate(shown) if it.id == identifier), -1)
+        if not first:
+            raise invalid("after", "is not in the list", "The query parameter")
+    end = first + (query.limit or len(shown))
+    return shown[first:end], end < len(shown)
 
 
 @routes.get("/v1/models/{id:path}", "/models/{id:path}", errors=(404, 422))
@@ -73,20 +110,24 @@ async def get_model(api: Call, id_: ModelId) -> ModelView:
         response = await call(api.services.assistants.GetAssistant, request, LIST_SECONDS)
     except HeddleError as error:
         raise RejectedRequestError(from_error(error, model=True)) from error
-    return _view(response.assistant)
+    return ModelView.model_validate(_view(response.assistant))
 
 
-def _view(assistant: AssistantSummary | Assistant) -> ModelView:
+def _view(assistant: AssistantSummary | Assistant) -> dict[str, Any]:
     """Return an assistant as OpenAI's model, with the members that Open WebUI reads."""
-    capabilities = assistant.capabilities
-    return ModelView(
-        id=f"{PREFIX}{assistant.id}",
-        created=assistant.create_time.seconds,
-        name=assistant.title or assistant.name or assistant.id,
-        capabilities=writer(Capabilities.DESCRIPTOR)(capabilities),
-        info={
+    capabilities, description = assistant.capabilities, assistant.description
+    return {
+        "id": f"{PREFIX}{assistant.id}",
+        "object": "model",
+        "created": assistant.create_time.seconds,
+        "owned_by": "lamb_v4",
+        "name": assistant.title or assistant.name or assistant.id,
+        "description": description,
+        "parent": None,
+        "capabilities": _capabilities(capabilities),
+        "info": {
             "meta": {
-                "description": assistant.description,
+                "description": description,
                 "capabilities": {
                     # Otherwise Open WebUI sends some 36 tools of its own with each request.
                     "builtin_tools": False,
@@ -96,4 +137,4 @@ def _view(assistant: AssistantSummary | Assistant) -> ModelView:
                 },
             }
         },
-    )
+    }

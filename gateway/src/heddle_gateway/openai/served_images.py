@@ -1,6 +1,5 @@
 """Images that links lead to: `/v1/pictures`, which models generated, and pages of documents."""
 
-import re
 from typing import Annotated
 
 from heddle.connector.v1.connector_pb2 import GetGeneratedImageRequest
@@ -9,6 +8,7 @@ from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 from starlette.responses import Response
 
+from heddle_gateway.http.addresses import own_address
 from heddle_gateway.http.models import identifier
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat.run_events import image_path
@@ -32,7 +32,6 @@ _REVALIDATED = {
     "cache-control": "private, no-cache",
     "vary": "authorization",
 }
-_HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 _MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _MAX_PAGES = 1_000_000
 _PATTERN = "^[A-Za-z0-9._-]+$"
@@ -87,12 +86,10 @@ async def get_page(api: Call, id_: CollectionId, file: DocumentId, page: PageNum
 
 def link(state: State, request: RawRequest, name: str) -> str:
     """Return the address of a generated image for the client of a request."""
-    if base := state.settings.public_url:
-        return base.rstrip("/") + image_path(name)
-    host = request.header("host")
-    if not _HOST.fullmatch(host):
-        return image_path(name)
-    return f"{request.scope['scheme']}://{host}{image_path(name)}"
+    address = own_address(
+        state.settings.public_url, request.scope["scheme"], request.header("host")
+    )
+    return address + image_path(name)
 
 
 def _number(text: str) -> int:

@@ -33,6 +33,7 @@ from heddle_orchestrator.assistants import (
     limited_to,
     owned_by_caller,
 )
+from heddle_orchestrator.candidates import check_candidates, together
 from heddle_orchestrator.context_budget import ContextBudgets, Model, is_too_long, warning
 from heddle_orchestrator.event_mapping import map_events
 from heddle_orchestrator.functions import Functions, Generate
@@ -40,7 +41,7 @@ from heddle_orchestrator.metering.counting import Counting, charged_assistant
 from heddle_orchestrator.metering.meter import Meter
 from heddle_orchestrator.metering.prices import PriceClient
 from heddle_orchestrator.metering.reserving import Reserver
-from heddle_orchestrator.output.events import output_filter
+from heddle_orchestrator.output.events import filtered_answer, output_filter
 from heddle_orchestrator.plan import Plan, plan
 from heddle_orchestrator.prepared import PreparedAssistant, prepare
 from heddle_orchestrator.prompts.images import visible
@@ -114,7 +115,7 @@ class Completions:
             if sources := source_events(plan_.bound):
                 shown = sources if output is None else await output.events(sources)
                 yield pb.RunCompletionResponse(events=shown)
-            answer = self._answer(plan_, context, generate_request, watched=watched)
+            answer = self._answers(plan_, context, generate_request, watched=watched)
             if tracing is not None:
                 answer = tracing.insert_into(answer, generate_request.generation)
             warnings = plan_.warnings()
@@ -124,10 +125,7 @@ class Completions:
                     if warnings:
                         yield pb.RunCompletionResponse(events=warnings)
                         warnings = []
-                    if output is None:  # without a call for each piece of text
-                        yield response
-                    elif events := await output.events(response.events):
-                        yield pb.RunCompletionResponse(events=events)
+                    yield response
 
     async def whole(
         self, request: pb.RunCompletionRequest, context: Context
@@ -141,7 +139,7 @@ class Completions:
         try:
             plan_ = await self._plan(request, context)
             is_long_run = plan_.bound or plan_.loops or plan_.traced or plan_.may_quote
-            if is_long_run or request.truncate:
+            if is_long_run or request.truncate or request.candidates > 1:
                 stream = self.stream(request, context, plan_=plan_, watched=False)
                 async with aclosing(stream) as responses:
                     async for response in responses:
@@ -190,6 +188,7 @@ class Completions:
             has_quota=has_quota,
             readable=readable,
         )
+        check_candidates(request.candidates, loops=plan_.loops)
         grant = Grant(plan_.assistant.owner, plan_.assistant.organization)
         plan_.grant = self.grants.sign(grant, remaining(context, _MAX_GRANT_SECONDS))
         if prepared.disabled_tools and (slots := await self.default_slots.get(context)):
@@ -199,6 +198,22 @@ class Completions:
     def _tool_run(self, plan_: Plan, context: Context, *, watched: bool) -> ToolRun:
         tool_context = plan_.tool_context(watched=watched)
         return ToolRun(self.tools, context, tool_context, plan_.confirmations, watched=watched)
+
+    def _answers(
+        self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
+    ) -> AsyncGenerator[pb.RunCompletionResponse]:
+        """Return the events of the answer, or of all answers; each has a filter of its own."""
+        requests = [request]
+        for _ in range(1, plan_.request.candidates):
+            requests.append(GenerateRequest())
+            requests[-1].CopyFrom(request)  # each can be shortened
+        answers = [
+            filtered_answer(
+                self._answer(plan_, context, each, watched=watched), plan_.assistant.output_hosts
+            )
+            for each in requests
+        ]
+        return together(answers) if answers[1:] else answers[0]
 
     def _answer(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool

@@ -60,6 +60,7 @@ def parse_request(body: bytes, texts: SealedTexts) -> MessagesRequest:
         parsed.model,
         bool(parsed.stream),
         usage=True,
+        has_parts=any(part.HasField("file") for each in whole.run.messages for part in each.parts),
         warnings=tuple(warnings),
         sealed=sealed,
     )

@@ -1,10 +1,12 @@
 """Collects run events into a chat completion that is not streamed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import Sources
+from heddle.tool.v1.tool_pb2 import Source
 from heddle_runtime.contract.json_text import members
 
 from heddle_gateway.http.error_responses import ErrorResponse
@@ -15,6 +17,8 @@ from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
 
 class Completion(EventEncoder):
     """Collects the events of a run. What only streams show is left out."""
+
+    OBJECT = "chat.completion"
 
     def __init__(
         self,
@@ -30,7 +34,7 @@ class Completion(EventEncoder):
         self.images: list[GeneratedImage] = []
         self._about = {
             "id": identifier,
-            "object": "chat.completion",
+            "object": self.OBJECT,
             "created": created,
             "model": model,
         }
@@ -45,15 +49,28 @@ class Completion(EventEncoder):
         """The text of the completion, with images as Markdown."""
         return "".join(self._written)
 
+    @property
+    def sources(self) -> Sequence[Source]:
+        """What the tools found."""
+        return self._sources
+
+    @property
+    def calls(self) -> Sequence[ToolCall]:
+        """The calls that the client must answer."""
+        return self._calls
+
     def body(self) -> bytes:
         """Return the completion as JSON."""
+        return msgspec.json.encode(self.completion())
+
+    def completion(self) -> dict[str, Any]:
+        """Return the completion."""
         done = self.done or Done()
-        reason = run_events.finish_reason(done, len(self._calls), legacy=self._legacy)
         choice = {
-            "index": 0,
-            "message": self._message(done),
+            "index": self._answer.index,
+            **self._content(done),
             "logprobs": self._logprobs,
-            "finish_reason": reason,
+            "finish_reason": run_events.finish_reason(done, len(self._calls), legacy=self._legacy),
         }
         completion = {**self._about, "choices": [choice], "usage": run_events.usage(done.usage)}
         if metadata := done.provider_metadata_json:
@@ -69,11 +86,14 @@ class Completion(EventEncoder):
                 )
                 for group in self._groups
             ]
-        return msgspec.json.encode(completion)
+        return completion
 
     def failure(self, error: ErrorResponse) -> bytes:
         """Return no frames."""
         return b""
+
+    def _content(self, done: Done) -> dict[str, Any]:
+        return {"message": self._message(done)}
 
     def _message(self, done: Done) -> dict[str, Any]:
         text, calls = self.text, self._calls

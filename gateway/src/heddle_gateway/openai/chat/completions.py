@@ -31,7 +31,7 @@ from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai import served_images
 from heddle_gateway.openai.chat import schema
 from heddle_gateway.openai.chat.completion_schema import ChatCompletion
-from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
+from heddle_gateway.openai.chat.event_encoder import Answer, Encoder
 from heddle_gateway.openai.chat.event_stream import EventStream
 from heddle_gateway.openai.chat.file_references import inline_files
 from heddle_gateway.openai.chat.open_webui_tasks import prompt_request, task_request
@@ -181,7 +181,7 @@ async def _complete(
     answer = Answer(request.request_id, view, partial(served_images.link, state, request))
     if chat_request.background:
         return await chat_request.detach(state, request, answer)
-    encoder: EventEncoder | None = None
+    encoder: Encoder | None = None
     try:
         with state.running.watch(request) as watcher:
             if debug and chat_request.debug:
@@ -217,7 +217,7 @@ async def _complete(
 async def _stream(
     state: State,
     request: RawRequest,
-    encoder: EventEncoder,
+    encoder: Encoder,
     run: "Run",
     watcher: DisconnectWatcher,
     notes: list[RunEvent],
@@ -264,9 +264,7 @@ async def _whole(
     return RawResponse(200, encoder.body(), (*JSON, *encoder.report.header()))
 
 
-async def run_whole(
-    state: State, request: "RunWholeCompletionRequest", encoder: EventEncoder
-) -> None:
+async def run_whole(state: State, request: "RunWholeCompletionRequest", encoder: Encoder) -> None:
     """Run a request and give its events to `encoder`.
 
     Raises:

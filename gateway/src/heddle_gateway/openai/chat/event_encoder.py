@@ -45,6 +45,8 @@ class Answer(msgspec.Struct, frozen=True):
     request_id: str
     view: EventView = "auto"
     link: run_events.Link = run_events.image_path
+    index: int = 0
+    """The position among the answers to the request."""
 
 
 def escaped(text: str) -> bytes:
@@ -64,7 +66,39 @@ def _run_id(event: ToolStarted | ToolFinished) -> tuple[str, str]:
     return event.binding_id, event.call.id
 
 
-class EventEncoder(ABC):
+class Encoder(ABC):
+    """What writes the response to a request from the events of its run."""
+
+    report: RunReport
+
+    @property
+    @abstractmethod
+    def finished(self) -> bool:
+        """Whether the run has ended."""
+
+    @property
+    @abstractmethod
+    def tools_ran(self) -> bool:
+        """Whether another attempt would run tools again."""
+
+    @abstractmethod
+    def encode(self, events: Iterable[RunEvent]) -> bytes:
+        """Return the frames of events that arrived together. Unknown kinds are skipped."""
+
+    def end(self) -> bytes:
+        """Return the frames that follow when a complete answer is stored."""
+        return b""
+
+    def body(self) -> bytes:
+        """Return an answer that is not streamed as JSON."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def failure(self, error: ErrorResponse) -> bytes:
+        """Return the frames that end a stream which failed."""
+
+
+class EventEncoder(Encoder):
     """Turns batches of events into frames."""
 
     def __init__(self, answer: Answer, *, trace: bool, streamed: bool = True) -> None:
@@ -132,17 +166,9 @@ class EventEncoder(ABC):
         encoded = b"".join(frames)
         return self._opened(encoded) if encoded and self._opening else encoded
 
-    def end(self) -> bytes:
-        """Return the frames that follow when a complete answer is stored."""
-        return b""
-
-    def body(self) -> bytes:
-        """Return an answer that is not streamed as JSON."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def failure(self, error: ErrorResponse) -> bytes:
-        """Return the frames that end a stream which failed."""
+    def join(self, first: "EventEncoder") -> None:
+        """Write another answer to the request of `first`, which has what they have in common."""
+        self.report, self._sources = first.report, first._sources  # noqa: SLF001 - of the same class
 
     @abstractmethod
     def _text(self, text: str, logprobs_json: str) -> bytes:

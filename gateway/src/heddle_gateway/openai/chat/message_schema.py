@@ -85,7 +85,10 @@ class AudioPart(Model):
 
 
 class FileContent(Model):
-    """A file in base64, or as a `data:` URL, or the identifier of an uploaded file."""
+    """A file in base64, or as a `data:` URL, or the identifier of an uploaded file.
+
+    The model reads the text of a document, of at most 200,000 characters, or sees the picture.
+    """
 
     file_data: Name | None = Field(default=None, json_schema_extra={"contentEncoding": "base64"})
     file_id: str | None = Field(

@@ -1,9 +1,8 @@
 """Translates the body of a chat completion into a request to the orchestrator."""
 
-import random
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from heddle.orchestrator.v1.orchestrator_pb2 import (
@@ -12,30 +11,35 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     RunWholeCompletionRequest,
 )
 from heddle_runtime.contract.conversations import RAG_TASK
+from msgspec.structs import replace
 
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai.chat.aggregation import Completion
-from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
+from heddle_gateway.openai.chat.candidates import Candidates
+from heddle_gateway.openai.chat.event_encoder import Answer, Encoder
 from heddle_gateway.openai.chat.messages import add_conversation
 from heddle_gateway.openai.chat.options import LEFT_OUT, fill_options, functions, legacy_functions
 from heddle_gateway.openai.chat.schema import ChatBody, ConversationBody
 from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
+from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.state import State
 
+About = tuple[str, int, str]
+"""The identifier, the time and the model of a response."""
 MAX_PARTS_IN_ALL = 10_000
 _PREFIX = "lamb_assistant."
 # Open WebUI's prompts for its tasks begin with this, and so does a question about a file. It may
 # remove `metadata.task`.
 _TASK = "### Task:\n"
-_IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
     """A parsed request."""
 
+    ID_PREFIX: ClassVar[str] = "chatcmpl"
     whole: RunWholeCompletionRequest
     """The request, for a response that is not streamed."""
     model: str
@@ -59,19 +63,29 @@ class ChatRequest(msgspec.Struct, frozen=True):
     places: Sequence[str] = ()
     """Where the content of each message is in a body of another form than a chat completion's."""
 
-    def encoder(self, answer: Answer, *, streamed: bool = True) -> EventEncoder:
+    def encoder(self, answer: Answer, *, streamed: bool = True) -> Encoder:
         """Return what writes the response, streamed or whole."""
-        legacy, trace = self.legacy, self.run.include_trace
-        about = _identifier(), int(time.time()), self.model
-        if not streamed:
-            return Completion(answer, *about, legacy=legacy, trace=trace)
+        about = new_id(self.ID_PREFIX, "-"), int(time.time()), self.model
+        make = self._streamed_choice if streamed else self._choice
+        if self.run.candidates <= 1:
+            return make(answer, about)
+        numbers = range(self.run.candidates)
+        return Candidates([make(replace(answer, index=each), about) for each in numbers])
+
+    def _choice(self, answer: Answer, about: About) -> Completion:
+        """Return what writes a choice of a response that is not streamed."""
+        return Completion(answer, *about, legacy=self.legacy, trace=self.run.include_trace)
+
+    def _streamed_choice(self, answer: Answer, about: About) -> StreamEncoder:
+        """Return what writes a choice of a streamed response."""
+        trace, legacy = self.run.include_trace, self.legacy
         return StreamEncoder(*about, answer, usage=self.usage, trace=trace, legacy=legacy)
 
     async def detach(self, state: State, request: RawRequest, answer: Answer) -> RawResponse | None:
         """Begin a run in the background; return its response, None if its events were sent."""
         raise NotImplementedError
 
-    async def end(self, state: State, encoder: EventEncoder) -> bytes:
+    async def end(self, state: State, encoder: Encoder) -> bytes:
         """Return the frames that end a stream, after the response is stored if it is."""
         return encoder.end()
 
@@ -87,7 +101,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
     def replace(self, run: RunCompletionRequest) -> "ChatRequest":
         """Return this request with another run."""
-        return msgspec.structs.replace(self, whole=RunWholeCompletionRequest(run=run))
+        return replace(self, whole=RunWholeCompletionRequest(run=run))
 
 
 def parse_request(
@@ -113,6 +127,8 @@ def parse_request(
     run = whole.run  # filled in place: a conversation can be long
     model = chat.model or f"{_PREFIX}{assistant.removeprefix(_PREFIX)}"
     run.assistant_reference = assistant or model
+    if chat.n is not None and chat.n > 1:
+        run.candidates = chat.n
     add_conversation(run.messages, chat.messages, members["messages"], place / "messages")
     stream = bool(chat.stream)
     if task := is_task(members, stream=stream):
@@ -192,10 +208,6 @@ def is_task(members: dict[str, Any], *, stream: bool) -> bool:
     if not isinstance(content, str) or content.startswith(RAG_TASK):
         return False
     return content.startswith(_TASK)
-
-
-def _identifier() -> str:
-    return f"chatcmpl-{_IDS.getrandbits(96):024x}"
 
 
 def _includes_usage(chat: ConversationBody) -> bool:

@@ -5,7 +5,8 @@ Members of requests that are not here are passed to the model's provider.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
+from heddle_runtime.contract.limits import MAX_CANDIDATES
+from pydantic import ConfigDict, Field
 
 from heddle_gateway.http.models import Model, Name
 from heddle_gateway.openai.chat.message_schema import BY_TYPE, MAX_MESSAGES, Message
@@ -14,12 +15,6 @@ MAX_FUNCTIONS = 512
 Int32 = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Limit = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Penalty = Annotated[float, Field(ge=-2, le=2)]
-
-
-def _check_count(count: int) -> int:
-    if count != 1:
-        raise ValueError("must be 1: an assistant returns one completion per request")
-    return count
 
 
 class Function(Model):
@@ -115,7 +110,11 @@ class ConversationBody(Model):
     frequency_penalty: Penalty | None = None
     presence_penalty: Penalty | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    n: Annotated[int, AfterValidator(_check_count), WithJsonSchema({"const": 1})] | None = None
+    n: Annotated[int, Field(ge=1, le=MAX_CANDIDATES)] | None = Field(
+        default=None,
+        description="The number of choices, 1 by default. Only 1 for an assistant whose model or "
+        "agent calls its tools. The usage is that of all choices.",
+    )
     tools: Annotated[list[_TaggedTool], Field(max_length=MAX_FUNCTIONS)] | None = Field(
         default=None, description="Functions of the client, with different names."
     )

@@ -28,6 +28,9 @@ class StreamEncoder(EventEncoder):
     between two byte strings.
     """
 
+    OBJECT = b"chat.completion.chunk"
+    CONTENT = b"delta"
+
     def __init__(
         self,
         identifier: str,
@@ -42,11 +45,13 @@ class StreamEncoder(EventEncoder):
         super().__init__(answer, trace=trace)
         self._usage = usage
         self._legacy = legacy
-        self._envelope = (
-            b'data: {"id":%b,"object":"chat.completion.chunk","created":%d,"model":%b,"choices":['
-            % (_encode(identifier), created, escaped(model))
+        self._envelope = b'data: {"id":%b,"object":"%b","created":%d,"model":%b,"choices":[' % (
+            _encode(identifier),
+            self.OBJECT,
+            created,
+            escaped(model),
         )
-        self._head = self._envelope + b'{"index":0,"delta":'
+        self._head = self._envelope + b'{"index":%d,"%b":' % (answer.index, self.CONTENT)
         self._close = b',"usage":null}\n\n' if usage else b"}\n\n"
         self._tail = b',"logprobs":null,"finish_reason":null}]' + self._close
         self._text_head = self._head + b'{"content":'
@@ -56,6 +61,14 @@ class StreamEncoder(EventEncoder):
     def failure(self, error: ErrorResponse) -> bytes:
         """Return the frames that end a stream which failed."""
         return self._end_progress() + failure(error)
+
+    def end(self) -> bytes:
+        """Return the frames that end a complete stream."""
+        usage = b""
+        if self._usage and self.done is not None:
+            counts = _encode(run_events.usage(self.done.usage))
+            usage = self._envelope + b'],"usage":%b}\n\n' % counts
+        return usage + END
 
     def _text(self, text: str, logprobs_json: str) -> bytes:
         if not logprobs_json:
@@ -105,21 +118,21 @@ class StreamEncoder(EventEncoder):
             b",%b:%b" % (_encode(name), escaped(value))
             for name, value in run_events.provider_metadata(done.provider_metadata_json).items()
         )
-        if report := self.report.event(problems_only=self._view == "none"):
+        if not self._answer.index and (
+            report := self.report.event(problems_only=self._view == "none")
+        ):
             more += self._extension(report)
-        frames = [
-            self._head,
-            one_line(_encode(delta)) if delta else b"{}",
-            b',"logprobs":null,"finish_reason":"%b"}]'
-            % run_events.finish_reason(done, len(self._calls), legacy=self._legacy).encode(),
-            more,
-            self._close,
-        ]
-        if self._usage:
-            frames += [
-                self._envelope,
-                b'],"usage":',
-                _encode(run_events.usage(done.usage)),
-                b"}\n\n",
-            ]
-        return b"".join([*frames, END])
+        return b"".join(
+            (
+                self._head,
+                self._last(delta),
+                b',"logprobs":null,"finish_reason":"%b"}]'
+                % run_events.finish_reason(done, len(self._calls), legacy=self._legacy).encode(),
+                more,
+                self._close,
+            )
+        )
+
+    def _last(self, delta: dict[str, Any]) -> bytes:
+        """Return the content of the last chunk."""
+        return one_line(_encode(delta)) if delta else b"{}"

@@ -14,7 +14,7 @@ from heddle_gateway.http.error_responses import RejectedRequestError, rejected
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
 from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder
+from heddle_gateway.openai.chat.event_encoder import Answer, Encoder
 from heddle_gateway.openai.chat.options import declare, function_choice, left_out, set_options
 from heddle_gateway.openai.chat.request import ChatRequest, count_parts, is_task
 from heddle_gateway.openai.chat.schema import Function
@@ -83,7 +83,7 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
         await follow(state, request, run)
         return None
 
-    async def end(self, state: State, encoder: EventEncoder) -> bytes:
+    async def end(self, state: State, encoder: Encoder) -> bytes:
         """Store the response, and return the frame that ends it."""
         assert isinstance(encoder, ResponseEncoder)  # noqa: S101 - made here
         if self.items:

@@ -583,19 +583,31 @@ class GetFileTextRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     MAX_CHARACTERS_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    FILENAME_FIELD_NUMBER: _builtins.int
+    MEDIA_TYPE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """The identifier."""
+    """The identifier. Empty with `data`."""
     max_characters: _builtins.int
     """The maximum number of characters of the text, from 1 to 400,000. 0 stands for 50,000."""
+    data: _builtins.bytes
+    """The content of a file that is not stored, in place of `id`. At most 30 MiB."""
+    filename: _builtins.str
+    """The name of that file."""
+    media_type: _builtins.str
+    """Its IANA media type. If empty, the ending of the name and the content tell it."""
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         max_characters: _builtins.int = ...,
+        data: _builtins.bytes = ...,
+        filename: _builtins.str = ...,
+        media_type: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "max_characters", b"max_characters"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "filename", b"filename", "id", b"id", "max_characters", b"max_characters", "media_type", b"media_type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -616,7 +628,7 @@ class GetFileTextResponse(_message.Message):
     """Whether the file has more text."""
     @_builtins.property
     def file(self) -> Global___File:
-        """The file."""
+        """The file. Without an identifier if it is not stored."""
 
     def __init__(
         self,

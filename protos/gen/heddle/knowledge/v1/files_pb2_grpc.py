@@ -177,8 +177,8 @@ class FileServiceServicer:
     def GetFileText(self, request, context):
         """Gets the beginning of the text of a file of the caller's, as documents of its format are read.
         A call that carries the grant of an assistant reads the files of the assistant's owner instead.
-        Fails with `NOT_FOUND` if the file does not exist, and with `INVALID_ARGUMENT` if no text can
-        be read from it.
+        The request can have a file itself, which is not stored. Fails with `NOT_FOUND` if the file does
+        not exist, and with `INVALID_ARGUMENT` if no text can be read from it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -58,8 +58,8 @@ class FileServiceStub:
     GetFileText: _grpc.UnaryUnaryMultiCallable[_files_pb2.GetFileTextRequest, _files_pb2.GetFileTextResponse]
     """Gets the beginning of the text of a file of the caller's, as documents of its format are read.
     A call that carries the grant of an assistant reads the files of the assistant's owner instead.
-    Fails with `NOT_FOUND` if the file does not exist, and with `INVALID_ARGUMENT` if no text can
-    be read from it.
+    The request can have a file itself, which is not stored. Fails with `NOT_FOUND` if the file does
+    not exist, and with `INVALID_ARGUMENT` if no text can be read from it.
     """
     DeleteFile: _grpc.UnaryUnaryMultiCallable[_files_pb2.DeleteFileRequest, _files_pb2.DeleteFileResponse]
     """Deletes a file of the caller's, and removes it with its document from all collections, those of
@@ -143,8 +143,8 @@ class FileServiceAsyncStub(FileServiceStub):
     GetFileText: _aio.UnaryUnaryMultiCallable[_files_pb2.GetFileTextRequest, _files_pb2.GetFileTextResponse]  # type: ignore[assignment]
     """Gets the beginning of the text of a file of the caller's, as documents of its format are read.
     A call that carries the grant of an assistant reads the files of the assistant's owner instead.
-    Fails with `NOT_FOUND` if the file does not exist, and with `INVALID_ARGUMENT` if no text can
-    be read from it.
+    The request can have a file itself, which is not stored. Fails with `NOT_FOUND` if the file does
+    not exist, and with `INVALID_ARGUMENT` if no text can be read from it.
     """
     DeleteFile: _aio.UnaryUnaryMultiCallable[_files_pb2.DeleteFileRequest, _files_pb2.DeleteFileResponse]  # type: ignore[assignment]
     """Deletes a file of the caller's, and removes it with its document from all collections, those of
@@ -255,8 +255,8 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_files_pb2.GetFileTextResponse, _abc.Awaitable[_files_pb2.GetFileTextResponse]]:
         """Gets the beginning of the text of a file of the caller's, as documents of its format are read.
         A call that carries the grant of an assistant reads the files of the assistant's owner instead.
-        Fails with `NOT_FOUND` if the file does not exist, and with `INVALID_ARGUMENT` if no text can
-        be read from it.
+        The request can have a file itself, which is not stored. Fails with `NOT_FOUND` if the file does
+        not exist, and with `INVALID_ARGUMENT` if no text can be read from it.
         """
 
     @_abc_1.abstractmethod

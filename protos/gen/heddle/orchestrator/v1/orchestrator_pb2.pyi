@@ -1090,6 +1090,7 @@ class RunEvent(_message.Message):
     DECISION_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
     WARNING_FIELD_NUMBER: _builtins.int
+    CANDIDATE_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     """The next piece of the answer's text. Pieces that arrive together are joined."""
     reasoning_delta: _builtins.str
@@ -1101,6 +1102,10 @@ class RunEvent(_message.Message):
     warning: _builtins.str
     """What the user should know about the answer, in one sentence without secrets: for example
     that it ends inside a tool call that the model wrote as text.
+    """
+    candidate: _builtins.int
+    """The answer that the event belongs to, counted from 0. What comes before the answers belongs to
+    the first.
     """
     @_builtins.property
     def status(self) -> Global___Status:
@@ -1168,10 +1173,11 @@ class RunEvent(_message.Message):
         decision: Global___Decision | None = ...,
         output: Global___Output | None = ...,
         warning: _builtins.str = ...,
+        candidate: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace", "warning", b"warning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace", "warning", b"warning"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidate", b"candidate", "decision", b"decision", "done", b"done", "event", b"event", "image", b"image", "logprobs_json", b"logprobs_json", "model_replaced", b"model_replaced", "output", b"output", "reasoning_delta", b"reasoning_delta", "sources", b"sources", "status", b"status", "text_delta", b"text_delta", "tool_call", b"tool_call", "tool_finished", b"tool_finished", "tool_started", b"tool_started", "trace", b"trace", "warning", b"warning"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["status", "tool_started", "tool_finished", "sources", "text_delta", "reasoning_delta", "tool_call", "trace", "done", "logprobs_json", "model_replaced", "image", "decision", "output", "warning"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
@@ -1194,6 +1200,7 @@ class RunCompletionRequest(_message.Message):
     CHARGED_TO_FIELD_NUMBER: _builtins.int
     INCLUDE_TRACE_TEXTS_FIELD_NUMBER: _builtins.int
     TRUNCATE_FIELD_NUMBER: _builtins.int
+    CANDIDATES_FIELD_NUMBER: _builtins.int
     assistant_reference: _builtins.str
     """A stored assistant, in any form that `GetAssistantRequest.reference` takes."""
     include_trace: _builtins.bool
@@ -1213,6 +1220,12 @@ class RunCompletionRequest(_message.Message):
     truncate: _builtins.bool
     """Whether the oldest turns are left out if the conversation is longer than the model can read. The
     run then begins with a `warning`. Otherwise it fails as the model's provider refuses the prompt.
+    """
+    candidates: _builtins.int
+    """How many answers to one prompt the model writes at the same time, at most 8; 0 counts as 1. Each
+    has a `done`; these come last, together and in order, with the tokens of one answer each. The
+    tools that fill slots run once. The call fails with `INVALID_ARGUMENT` for several answers of an
+    assistant whose model calls functions or whose strategy is an agent: each answer would act.
     """
     @_builtins.property
     def assistant(self) -> _assistant_pb2.Assistant:
@@ -1247,10 +1260,11 @@ class RunCompletionRequest(_message.Message):
         charged_to: _builtins.str = ...,
         include_trace_texts: _builtins.bool = ...,
         truncate: _builtins.bool = ...,
+        candidates: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "options", b"options", "target", b"target"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "charged_to", b"charged_to", "functions", b"functions", "include_trace", b"include_trace", "include_trace_texts", b"include_trace_texts", "messages", b"messages", "options", b"options", "target", b"target", "truncate", b"truncate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "candidates", b"candidates", "charged_to", b"charged_to", "functions", b"functions", "include_trace", b"include_trace", "include_trace_texts", b"include_trace_texts", "messages", b"messages", "options", b"options", "target", b"target", "truncate", b"truncate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_target: _TypeAlias = _typing.Literal["assistant_reference", "assistant"]  # noqa: Y015
     _WhichOneofArgType_target: _TypeAlias = _typing.Literal["target", b"target"]  # noqa: Y015

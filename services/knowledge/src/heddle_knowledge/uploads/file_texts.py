@@ -1,6 +1,7 @@
 """The texts of uploaded files, for tools that put a file into a prompt."""
 
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import files_pb2 as pb
@@ -10,7 +11,7 @@ from heddle_runtime.identity.grants import GrantVerifier
 from heddle_runtime.rpc.ttl_cache import TTLCache
 from heddle_runtime.serving.fair_slots import Tenant
 
-from heddle_knowledge.collection.access import reader_of
+from heddle_knowledge.collection.access import caller_of, reader_of
 from heddle_knowledge.uploads.store import Uploads, person_key
 
 if TYPE_CHECKING:  # loads the engine
@@ -69,11 +70,26 @@ class FileTexts:
         upload = await self._uploads.get(tenant.owner, identifier)
         key = (tenant.owner, identifier)
         reply = await self._texts.get(key, lambda: self._read(tenant, upload))
-        return pb.GetFileTextResponse(
-            file=upload,
-            text=reply.text[:max_characters],
-            truncated=reply.truncated or len(reply.text) > max_characters,
+        return _response(upload, reply, max_characters)
+
+    async def of_content(
+        self, request: pb.GetFileTextRequest, max_characters: int
+    ) -> pb.GetFileTextResponse:
+        """Read the beginning of the text of the file in a request, which is not stored.
+
+        Raises:
+            UnreadableDocumentError: No text can be taken from the file.
+        """
+        person = caller_of(caller().identity)
+        tenant = Tenant(person.organization, person_key(person))
+        file = pb.File(
+            filename=request.filename, media_type=request.media_type, size=len(request.data)
         )
+        # Clients repeat the files of a conversation in each turn.
+        named = f"{file.filename}\n{file.media_type}\n".encode()
+        key = (tenant.owner, sha256(named + request.data).hexdigest())
+        reply = await self._texts.get(key, lambda: self._parsed(tenant, file, request.data))
+        return _response(file, reply, max_characters)
 
     def forget(self, owner: str, identifier: str) -> None:
         """Forget the text of a file that was deleted."""
@@ -81,11 +97,22 @@ class FileTexts:
 
     async def _read(self, tenant: Tenant, upload: pb.File) -> "TextReply":
         data = await self._uploads.content(tenant.owner, upload.id)
+        return await self._parsed(tenant, upload, data)
+
+    async def _parsed(self, tenant: Tenant, file: pb.File, data: bytes) -> "TextReply":
         store = await self._store()
         return await store.parser.text(
             data,
-            media_type=upload.media_type,
-            name=upload.filename,
+            media_type=file.media_type,
+            name=file.filename,
             max_characters=MAX_CHARACTERS,
             tenant=tenant,
         )
+
+
+def _response(file: pb.File, reply: "TextReply", max_characters: int) -> pb.GetFileTextResponse:
+    return pb.GetFileTextResponse(
+        file=file,
+        text=reply.text[:max_characters],
+        truncated=reply.truncated or len(reply.text) > max_characters,
+    )

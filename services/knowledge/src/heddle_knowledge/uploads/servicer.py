@@ -87,6 +87,8 @@ class FileServicer(FileCalls, pb_grpc.FileServiceServicer):
         self, request: pb.GetFileTextRequest, context: Context
     ) -> pb.GetFileTextResponse:
         """Get the beginning of the text of a file."""
+        if request.data:
+            return await self._texts.of_content(request, length_of(request))
         return await self._texts.get(request.id, length_of(request))
 
     @uninterrupted

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 from typing import Any
 
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
@@ -94,6 +95,24 @@ def output_filter(hosts: str) -> OutputFilter | None:
     """
     policy = OutputPolicy.of(hosts) if hosts else None  # most have none
     return None if policy is None else OutputFilter(policy)
+
+
+def filtered_answer(
+    answer: AsyncGenerator[pb.RunCompletionResponse], hosts: str
+) -> AsyncGenerator[pb.RunCompletionResponse]:
+    """Return the events of one answer after a filter; see `output_filter`."""
+    output = output_filter(hosts)
+    # Without a filter there is no call for each piece of text.
+    return answer if output is None else _filtered(answer, output)
+
+
+async def _filtered(
+    answer: AsyncGenerator[pb.RunCompletionResponse], output: OutputFilter
+) -> AsyncGenerator[pb.RunCompletionResponse]:
+    async with aclosing(answer) as responses:
+        async for response in responses:
+            if events := await output.events(response.events):
+                yield pb.RunCompletionResponse(events=events)
 
 
 def _payload(text: str, policy: OutputPolicy) -> str:
