@@ -81,6 +81,9 @@ async def test_the_embedded_model_answers_streamed_and_whole(stub: Stub) -> None
     for received in ([event for each in streamed for event in each], batch):
         warnings = [event.warning for event in received if event.HasField("warning")]
         assert warnings == ["A demonstration model answers: what it says is often wrong."]
+        assert (
+            f'"{warnings[0].partition(":")[0]}"' in Path("studio/src/lib/chat/reply.ts").read_text()
+        )
 
 
 @pytest.mark.parametrize("moment", sampled(["while it reads the prompt", "while it writes"], 1))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from gateway.conftest import Bench
 from gateway.neighbours import DONE, text
-from gateway.test_stream_encoder import FOUND, STARTED, chunks, finished
+from gateway.test_stream_encoder import PASSAGES, STARTED, chunks, finished
 from heddle.chat.v1.chat_pb2 import FINISH_REASON_LENGTH, Done, GeneratedImage, ToolCall, Usage
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle_gateway.http.error_responses import RejectedRequestError
@@ -26,7 +26,7 @@ def of(candidate: int, event: RunEvent) -> RunEvent:
 CALL = RunEvent(tool_call=ToolCall(id="c1", name="f", arguments_json="{}"))
 SCRIPT = (
     [STARTED],
-    [finished(), FOUND, of(1, text("b")), text("a")],
+    [finished(), PASSAGES, of(1, text("b")), text("a")],
     [of(1, text("B")), of(1, CALL)],
     [text("A"), DONE, of(1, RunEvent(done=CUT))],
 )

@@ -115,6 +115,12 @@ export function answered(items: readonly Item[], outcome: Outcome | undefined): 
   return { ...answerOf(items), report: outcome?.report ?? null, finish };
 }
 
+/** How the warning of the model that is part of Heddle begins. */
+const DEMONSTRATION = "A demonstration model answers";
+
+/** Return whether a warning says that the model that is part of Heddle has answered. */
+export const isDemonstration = (warning: string): boolean => warning.startsWith(DEMONSTRATION);
+
 /** Return the error of a response that failed. */
 export const errorOf = (outcome: Outcome): unknown =>
   outcome.status === "failed" ? failure(outcome.error ?? {}) : null;
