@@ -4,6 +4,7 @@ const PAGES: Readonly<Record<string, string>> = {
   "": "start/first-assistant",
   chat: "studio",
   "chat/[id]": "studio",
+  "chat/framed/[assistant]": "studio",
   start: "start/first-assistant",
   assistants: "guides/assistants",
   "assistants/[id]": "guides/assistants",

@@ -69,6 +69,7 @@ const PARTS: Readonly<Record<string, readonly Part[]>> = {
   audit: ["audit"],
   chat: ["chat"],
   "chat/[id]": ["answers", "chat"],
+  "chat/framed/[assistant]": ["answers", "chat"],
   gallery: ["assistants", "gallery", "models"],
   health: ["health"],
   keys: ["frame", "organizations"],
