@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.searching.snapshots import BUDGET
 from heddle_knowledge.store import KnowledgeStore, open_store
 
 
@@ -15,6 +16,7 @@ class Place:
 
     address: str
     options: Mapping[str, str] = field(default_factory=dict)
+    search_bytes: int = BUDGET
 
     @classmethod
     def read(cls, argument: str) -> "Place":
@@ -24,7 +26,7 @@ class Place:
     @property
     def argument(self) -> str:
         """The place as an argument of a command."""
-        return json.dumps({"address": self.address, "options": dict(self.options)})
+        return json.dumps(asdict(self))
 
     def store(
         self, embedder: Embedder, *, ann_rows: int = 20_000, quiet_seconds: float = 2.0
@@ -36,4 +38,5 @@ class Place:
             options=self.options,
             ann_rows=ann_rows,
             quiet_seconds=quiet_seconds,
+            search_bytes=self.search_bytes,
         )

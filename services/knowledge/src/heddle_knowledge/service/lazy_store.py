@@ -132,6 +132,7 @@ class LazyStore:
             pages=await self._resources.enter_async_context(pages),
             page_model=partial(get_visual_search, settings, self._http),
             parsers=settings.parser_processes,
+            search_bytes=settings.search_memory_mb * 1024**2,
         )
         opened: KnowledgeStore = await self._resources.enter_async_context(opening)
         return opened
