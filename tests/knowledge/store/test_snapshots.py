@@ -17,7 +17,7 @@ from knowledge.store.putting import put
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
-OTHER = pytest.mark.parametrize("question", ["warp", "loom heddle", "nothing of that", "the"])
+OTHER = pytest.mark.parametrize("question", ["warp", "loom heddle", "nothing of that"])
 
 
 @pytest.fixture
@@ -144,15 +144,15 @@ async def test_searches_at_once_share_a_copy(store: KnowledgeStore) -> None:
         ("en", "The weavers were weaving", "weaver"),
         ("de", "Die Häuser", "haus"),
         ("fr", "naïve façon", "NAIVE"),
-        ("el", "Οι υφαντές", "υφαντής"),
+        ("sv", "Vävarna", "vävare"),
         ("ja", "織機の使い方", "織機"),
         ("und", "exact words", "words"),
     ],
 )
 def test_words_are_cut_as_their_language_says(language: str, text: str, question: str) -> None:
     index = WordIndex(["other", text], language)
-    places, scores = index.best(question, 5, None)
-    assert places.tolist() == [1]
-    assert scores[0] > 0
-    assert index.best("", 5, None)[0].tolist() == []
-    assert index.best(question, 5, np.array([True, False]))[0].tolist() == []
+    none, some = index.scores(question)
+    assert none == 0
+    assert some > 0
+    assert not index.scores("").any()
+    assert WordIndex([], language).scores(question).tolist() == []

@@ -34,7 +34,7 @@ class Snapshot:
     """The rows of one version of a table; a passage is named by its place among them."""
 
     def __init__(self, table: Table, version: int, rows: pa.Table, dim: int, language: str) -> None:
-        """Copy rows with `COLUMNS`. Takes some 50 µs for each: not for the event loop.
+        """Copy rows with `COLUMNS`. Takes some 60 µs for each: not for the event loop.
 
         Args:
             table: Where they come from, which tells the rows that match a condition.
@@ -48,19 +48,15 @@ class Snapshot:
         self.language = language
         self._table = table
         self._keys: NDArray[np.int64] = rows.column(KEY).to_numpy().astype(np.int64)
+        self._all = np.arange(len(self._keys))
         self._vectors: Vectors = np.array(vectors_of(rows, dim), dtype=np.float32)
         self._words = WordIndex(rows.column("indexed").to_pylist(), language)
         self._columns = {name: rows.column(name).combine_chunks() for name in PASSAGE_COLUMNS}
-        self._filters: OrderedDict[Condition, NDArray[np.bool_]] = OrderedDict()
+        self._filters: OrderedDict[Condition, NDArray[np.int64]] = OrderedDict()
         self._answers: OrderedDict[Hashable, Sequence[Passage]] = OrderedDict()
         held = (self._keys, self._vectors, self._words, *self._columns.values())
         self.nbytes = sum(each.nbytes for each in held)
         """Bytes that it needs, without the answers that it keeps."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it can be searched."""
-        return self._words.is_whole
 
     async def find(self, wanted: Wanted) -> Candidates:
         """Find candidates.
@@ -68,22 +64,22 @@ class Snapshot:
         Raises:
             PassagesChangedError: The table has another version by now.
         """
-        matching = None if wanted.where == EVERYTHING else await self._matching(wanted.where)
+        may = self._all if wanted.where == EVERYTHING else await self._matching(wanted.where)
         cosine = self._vectors @ wanted.vector
-        words = np.zeros(len(cosine), dtype=np.float32)
-        places = []
+        by_words = by_meaning = may[:0]
         if wanted.mode != "text":
-            places.append(_highest(cosine, wanted.count, matching))
+            by_meaning = _highest(cosine, may, wanted.count)
         if wanted.mode != "vector":
-            text = wanted.words[:LONGEST_TEXT_QUERY]
-            found, scores = self._words.best(text, wanted.count, matching)
-            words[found] = scores
-            places.append(found)
-        keys = np.unique(np.concatenate(places))
+            scores = self._words.scores(wanted.words[:LONGEST_TEXT_QUERY])
+            by_words = _highest(scores, may[scores[may] > 0], wanted.count)
+        keys = np.union1d(by_meaning, by_words)
+        words = np.zeros(len(keys), dtype=np.float32)
+        if len(by_words):
+            words[np.searchsorted(keys, by_words)] = scores[by_words]
         return Candidates(
             keys=keys,
             cosine=np.clip(cosine[keys], -1.0, 1.0),
-            words=words[keys],
+            words=words,
             columns=[self._row(at, wanted.columns) for at in keys] if wanted.columns else (),
         )
 
@@ -104,22 +100,24 @@ class Snapshot:
     def _row(self, place: int, columns: Sequence[str]) -> dict[str, Any]:
         return {name: self._columns[name][place].as_py() for name in columns}
 
-    async def _matching(self, where: Condition) -> NDArray[np.bool_]:
-        """Return which rows match a condition; the engine says so, once."""
+    async def _matching(self, where: Condition) -> NDArray[np.int64]:
+        """Return the places of the rows that match a condition; the engine says which, once."""
         if where not in self._filters:
             rows = await self._table.rows([KEY], where)
             if await self._table.version() != self.version:
                 raise PassagesChangedError
-            _put(self._filters, where, np.isin(self._keys, rows.column(KEY)), _MAX_FILTERS)
+            matching = np.isin(self._keys, rows.column(KEY).to_numpy())
+            _put(self._filters, where, matching.nonzero()[0], _MAX_FILTERS)
         return self._filters[where]
 
 
-def _highest(cosine: Vectors, count: int, matching: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Return the places of the highest numbers, of those that match."""
-    places = np.arange(len(cosine)) if matching is None else matching.nonzero()[0]
+def _highest(
+    scores: NDArray[np.float32], places: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
+    """Return those of some places whose scores are the highest."""
     if len(places) <= count:
         return places
-    return places[np.argpartition(-cosine[places], count)[:count]]
+    return places[np.argpartition(-scores[places], count)[:count]]
 
 
 def _put(kept: OrderedDict[Any, Any], key: Hashable, value: object, most: int) -> None:

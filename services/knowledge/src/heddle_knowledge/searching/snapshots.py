@@ -85,7 +85,7 @@ class Snapshots:
                 made = await asyncio.to_thread(
                     Snapshot, handle.table, version, rows, collection.dim, collection.language
                 )
-                known.snapshot = made if made.is_whole and made.nbytes <= self._budget else None
+                known.snapshot = made if made.nbytes <= self._budget else None
             if await handle.table.version() != version:
                 known.version = -1
                 known.snapshot = None
