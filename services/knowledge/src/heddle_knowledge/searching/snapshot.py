@@ -66,16 +66,13 @@ class Snapshot:
         """
         may = self._all if wanted.where == EVERYTHING else await self._matching(wanted.where)
         cosine = self._vectors @ wanted.vector
-        by_words = by_meaning = may[:0]
-        if wanted.mode != "text":
-            by_meaning = _highest(cosine, may, wanted.count)
-        if wanted.mode != "vector":
-            scores = self._words.scores(wanted.words[:LONGEST_TEXT_QUERY])
-            by_words = _highest(scores, may[scores[may] > 0], wanted.count)
+        text = "" if wanted.mode == "vector" else wanted.words[:LONGEST_TEXT_QUERY]
+        scores = self._words.scores(text)
+        by_words = _highest(scores, may[scores[may] > 0], wanted.count)
+        by_meaning = may[:0] if wanted.mode == "text" else _highest(cosine, may, wanted.count)
         keys = np.union1d(by_meaning, by_words)
         words = np.zeros(len(keys), dtype=np.float32)
-        if len(by_words):
-            words[np.searchsorted(keys, by_words)] = scores[by_words]
+        words[np.searchsorted(keys, by_words)] = scores[by_words]
         return Candidates(
             keys=keys,
             cosine=np.clip(cosine[keys], -1.0, 1.0),
