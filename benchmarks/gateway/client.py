@@ -7,6 +7,7 @@ JSON object a line, and writes their outcomes likewise; ends with its input.
 import asyncio
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -74,9 +75,9 @@ class Load:
 class Connection(asyncio.Protocol):
     """One client: asks, checks the answer, asks again."""
 
-    def __init__(self, load: Load, request: bytes) -> None:
+    def __init__(self, load: Load, requests: Sequence[bytes]) -> None:
         self._load = load
-        self._request = request
+        self._requests = requests
         self._over = False
         self._sent = 0.0
         self._answer = Answer(0, stream=False)
@@ -99,7 +100,7 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._answer = Answer(job.tokens, stream=job.stream)
         self._sent = time.monotonic()
-        self._transport.write(self._request)
+        self._transport.write(self._requests[self._load.started % len(self._requests)])
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrived; the callbacks below follow."""
@@ -138,11 +139,11 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
 
-def request(job: Job) -> bytes:
-    """Return the request of `job`, as it goes over the wire."""
+def request(job: Job, messages: Sequence[Mapping[str, str]]) -> bytes:
+    """Return a request of `job`, as it goes over the wire."""
     body: dict[str, object] = {
         "model": job.model,
-        "messages": MESSAGES,
+        "messages": messages,
         "max_tokens": job.tokens,
         "metadata": {"pace_ms": str(job.pace_ms)},
     }
@@ -160,10 +161,13 @@ async def run(job: Job) -> Outcome:
     """Do `job`."""
     loop = asyncio.get_running_loop()
     load = Load(job, job.clients)
-    text = request(job)
+    asked = [[{"role": "user", "content": question}] for question in job.questions]
+    texts = [request(job, messages) for messages in asked or [MESSAGES]]
     try:
         connections = [
-            (await loop.create_connection(lambda: Connection(load, text), "127.0.0.1", job.port))[1]
+            (await loop.create_connection(lambda: Connection(load, texts), "127.0.0.1", job.port))[
+                1
+            ]
             for _ in range(job.clients)
         ]
     except OSError as error:

@@ -24,12 +24,15 @@ class Job(msgspec.Struct, frozen=True):
     """No more requests than these are started."""
     answer_within: float = 30.0
     """An answer that takes longer after the last start is an error."""
+    questions: tuple[str, ...] = ()
+    """Questions that are asked in turns; none: the client's own."""
 
 
 class Percentiles(msgspec.Struct, frozen=True):
     """The middle and the tail, in milliseconds."""
 
     p50: float = 0.0
+    p95: float = 0.0
     p99: float = 0.0
 
 
@@ -55,4 +58,4 @@ def percentiles(milliseconds: Sequence[float]) -> Percentiles:
         return Percentiles()
     ranked = sorted(milliseconds)
     last = len(ranked) - 1
-    return Percentiles(ranked[round(last * 0.5)], ranked[round(last * 0.99)])
+    return Percentiles(*(ranked[round(last * share)] for share in (0.5, 0.95, 0.99)))

@@ -57,10 +57,10 @@ async def fill(place: str, count: int, folder: Path) -> None:
         for start in range(0, count, _BATCH):
             batch = texts[start : start + _BATCH]
             vectors = embedder.vectors([each.text for each in batch])
-            rows = _rows(batch, vectors, start, made.id)
+            table = rows(batch, vectors, start, made.id)
             began = time.perf_counter()
             async with handle.writing():
-                await handle.table.append(rows)
+                await handle.table.append(table)
             spent += time.perf_counter() - began
             matching = np.array([_initial(each) == VALUE for each in batch])
             best = _better(best, asked @ vectors.T)
@@ -69,15 +69,15 @@ async def fill(place: str, count: int, folder: Path) -> None:
     (folder / f"truth-{count}.json").write_bytes(msgspec.json.encode(truth))
 
 
-def _rows(batch: list[Text], vectors: Vectors, start: int, collection: str) -> pa.Table:
+def rows(batch: list[Text], vectors: Vectors, start: int, collection: str) -> pa.Table:
     """Lay rows out: all passages of a package in a batch are a document."""
     flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
-    rows: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     for package, group in groupby(batch, key=lambda each: each.package):
         # A package may have several descriptions, of several versions.
-        members, name = list(group), f"{package}@{start + len(rows)}"
+        members, name = list(group), f"{package}@{start + len(listed)}"
         metadata = {KEY: _initial(members[0])}
-        rows += (
+        listed += (
             {
                 "document": name,
                 "title": package,
@@ -107,7 +107,7 @@ def _rows(batch: list[Text], vectors: Vectors, start: int, collection: str) -> p
     columns = [
         flat
         if field.name == "vector"
-        else pa.array([row.get(field.name) for row in rows], field.type)
+        else pa.array([row.get(field.name) for row in listed], field.type)
         for field in schema
     ]
     return pa.table(columns, schema=schema)

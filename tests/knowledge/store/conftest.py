@@ -9,6 +9,7 @@ from threading import Thread
 import boto3
 import pytest
 from assistants.postgres import Postgres
+from heddle_knowledge.searching import snapshots
 from heddle_knowledge.store import KnowledgeStore, open_store
 from knowledge.shared_parser import shared_parser
 from knowledge.store.places import Place
@@ -18,9 +19,15 @@ from werkzeug.serving import make_server
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
-__all__ = ["embedder", "object_store", "place", "store", "vector_server"]
+__all__ = ["embedder", "object_store", "patient", "place", "store", "vector_server"]
 # S3 has the same engine as the folder. What differs is tested by test-all.
-ENGINES = ("folder", pytest.param("s3", marks=pytest.mark.exhaustive), "postgresql")
+ENGINES = (
+    "folder",
+    "folder without memory",
+    pytest.param("s3", marks=pytest.mark.exhaustive),
+    "postgresql",
+)
+"""Small collections are searched in memory; where none may be used, the engine searches them."""
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +59,9 @@ def object_store() -> Iterator[str]:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Where a test's store is, in each engine in turn."""
     if request.param == "folder":
-        yield Place(str(tmp_path / "store"), {})
+        yield Place(str(tmp_path / "store"))
+    elif request.param == "folder without memory":
+        yield Place(str(tmp_path / "store"), search_bytes=0)
     elif request.param == "s3":
         address = request.getfixturevalue("object_store")
         yield Place(f"s3://knowledge/{secrets.token_hex(8)}", _options(address))
@@ -60,6 +69,13 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         server: Postgres = request.getfixturevalue("vector_server")
         with server.database() as url:
             yield Place(url, {})
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every search wait for the copy in memory, so that tests know what is searched."""
+    monkeypatch.setattr(snapshots, "_PATIENCE", 60.0)
+    monkeypatch.setattr(snapshots, "_REST", 0.0)
 
 
 @pytest.fixture

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from heddle_knowledge.embedders.embedding import Embedder
+from heddle_knowledge.searching.snapshots import BUDGET
 from heddle_knowledge.store import KnowledgeStore, open_store
 from knowledge.shared_parser import shared_parser
 
@@ -16,6 +17,7 @@ class Place:
 
     address: str
     options: Mapping[str, str] = field(default_factory=dict)
+    search_bytes: int = BUDGET
 
     @classmethod
     def read(cls, argument: str) -> "Place":
@@ -25,7 +27,7 @@ class Place:
     @property
     def argument(self) -> str:
         """The place as an argument of a command."""
-        return json.dumps({"address": self.address, "options": dict(self.options)})
+        return json.dumps(asdict(self))
 
     def store(
         self, embedder: Embedder, *, ann_rows: int = 20_000, quiet_seconds: float = 2.0
@@ -38,4 +40,5 @@ class Place:
             ann_rows=ann_rows,
             quiet_seconds=quiet_seconds,
             parser=shared_parser(),
+            search_bytes=self.search_bytes,
         )

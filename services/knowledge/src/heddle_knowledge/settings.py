@@ -79,6 +79,13 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
         description="Seconds between two times at which the service removes what was deleted from "
         "files and tables, and completes deletions that a crash broke off.",
     )
+    search_memory_mb: int = Field(
+        default=256,
+        ge=0,
+        description="MiB for copies of collections of up to 20,000 passages, which are searched "
+        "in memory for a minute after their last use. Larger ones, and those that do not fit, are "
+        "searched where they are stored, at ten times the work; 0: all of them.",
+    )
     parser_processes: int = Field(
         default=2,
         ge=1,

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from google.protobuf.json_format import SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct
 from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2 as pb
@@ -175,7 +174,7 @@ def install(tool: Tool, capabilities: Capabilities, disabled: Collection[str] = 
 def _members(config: Struct) -> dict[str, Any]:
     try:
         return from_struct(config)
-    except (SerializeToJsonError, ValueError):
+    except ValueError:
         violation = Violation("config", "must hold neither NaN nor infinite numbers")
         raise InvalidRequestError("The configuration is not JSON.", [violation]) from None
 

@@ -27,6 +27,7 @@ from heddle_tools_service.tools.retrieved import (
 )
 
 _MAX_RESULTS = 50
+_DEFAULT_RESULTS = 5
 
 
 class FastVectorSearchConfig(ManualPassagesConfig):
@@ -34,7 +35,7 @@ class FastVectorSearchConfig(ManualPassagesConfig):
 
     limit: int = Field(
         title="Results",
-        default=5,
+        default=_DEFAULT_RESULTS,
         ge=1,
         le=_MAX_RESULTS,
         description="Maximum results where it fills a slot",
@@ -44,8 +45,17 @@ class FastVectorSearchConfig(ManualPassagesConfig):
 class FastVectorSearchArguments(SearchText):
     """The text and the collection to search for it, and the number of results."""
 
-    limit: int = Field(default=5, ge=1, le=_MAX_RESULTS, description="Maximum results")
+    limit: int = Field(
+        default=_DEFAULT_RESULTS, ge=1, le=_MAX_RESULTS, description="Maximum results"
+    )
     collection: str = Field(default=ASSET_MANUAL, description="The collection to search")
+
+
+async def _available(
+    call: ToolCall[FastVectorSearchConfig, FastVectorSearchArguments], passages: Passages
+) -> bool:
+    options = replace(BALANCED, reranking=call.config.reranking)
+    return await searchable(call, passages, top_k=_DEFAULT_RESULTS, options=options)
 
 
 @tool(
@@ -54,7 +64,7 @@ class FastVectorSearchArguments(SearchText):
     label="Fast search",
     category="rag",
     modes=("augment", "function", "agent"),
-    available=searchable,
+    available=_available,
     examples=[
         Example("What is a retaining ring?", {"query": "retaining ring"}),
         Example("Define duty cycle", {"query": "definition of duty cycle", "limit": 3}),

@@ -47,12 +47,15 @@ from heddle_tools_service.tools.retrieved import (
 )
 
 _MAX_RESULTS = 20
+_DEFAULT_TEXTS = 3
 
 
 class HybridSearchArguments(SearchText):
     """The text to search for, and the number of results of each kind."""
 
-    text_limit: int = Field(default=3, ge=1, le=_MAX_RESULTS, description="Maximum text results")
+    text_limit: int = Field(
+        default=_DEFAULT_TEXTS, ge=1, le=_MAX_RESULTS, description="Maximum text results"
+    )
     visual_limit: int = Field(default=2, ge=0, le=_MAX_RESULTS, description="Maximum pages")
 
 
@@ -60,7 +63,8 @@ async def _available(
     call: ToolCall[ManualPassagesConfig, HybridSearchArguments], passages: Passages, pages: Pages
 ) -> bool:
     try:
-        return await searchable(call, passages)
+        options = replace(BALANCED, reranking=call.config.reranking)
+        return await searchable(call, passages, top_k=_DEFAULT_TEXTS, options=options)
     except ToolUnavailableError:
         if (await _search_pages(call, pages, call.query, 1)).pages:
             return True

@@ -121,18 +121,38 @@ async def documents_exist(call: ToolCall[Any, Any], passages: Passages) -> bool:
     return await passages.have_documents(chosen(call.config))
 
 
-async def searchable(call: ToolCall[Any, Any], passages: Passages) -> bool:
+async def searchable(
+    call: ToolCall[Any, Any],
+    passages: Passages,
+    *,
+    top_k: int,
+    threshold: float = 0.0,
+    options: SearchOptions = NO_OPTIONS,
+) -> bool:
     """Return True if the routing agent can search any of the configured collections.
+
+    It makes the search that the tool makes by default, whose answer the knowledge service keeps.
+    Once a tool has run, its result tells what can be searched.
+
+    Args:
+        call: The call of the callback.
+        passages: The collections.
+        top_k: The maximum number of passages that the tool takes from each collection.
+        threshold: The least similarity.
+        options: How the tool selects and orders passages.
 
     Raises:
         ToolUnavailableError: They do not exist, or the embedding model or the service does not
             answer. A search that only takes long is no such failure.
     """
-    if call.mode == "agent":
+    if call.mode == "agent" and not call.tree.history:
         names = chosen(call.config)
+        query = call.tree.query.strip() or _TRIAL_QUERY
         try:
             async with asyncio.timeout(_TRIAL_SECONDS):
-                results = await passages.search(names, call.query or _TRIAL_QUERY, top_k=1)
+                results = await passages.search(
+                    names, query, top_k=top_k, threshold=threshold, options=options
+                )
         except TimeoutError:
             return True
         if results.failures and len(results.failures) == len(names):
@@ -142,7 +162,21 @@ async def searchable(call: ToolCall[Any, Any], passages: Passages) -> bool:
 
 async def searchable_documents_exist(call: ToolCall[Any, Any], passages: Passages) -> bool:
     """Return whether the configured collections contain a document and can be searched."""
-    return await documents_exist(call, passages) and await searchable(call, passages)
+    config: KnowledgeBaseConfig = call.config
+    return await documents_exist(call, passages) and await searchable(
+        call,
+        passages,
+        top_k=config.top_k,
+        threshold=config.threshold,
+        options=configured_options(config),
+    )
+
+
+def configured_options(
+    config: KnowledgeBaseConfig, options: SearchOptions = NO_OPTIONS
+) -> SearchOptions:
+    """Return options of a search with those of a configuration."""
+    return replace(options, reranking=config.reranking, only_relevant=config.only_relevant)
 
 
 def required(config: Any) -> tuple[str, ...]:  # noqa: ANN401 - likewise
@@ -204,9 +238,7 @@ async def look_up(
         top_k=call.config.top_k,
         threshold=call.config.threshold,
         sections=sections,
-        options=replace(
-            options, reranking=call.config.reranking, only_relevant=call.config.only_relevant
-        ),
+        options=configured_options(call.config, options),
     )
     refuse_failure(results.failures, collections)
     return results

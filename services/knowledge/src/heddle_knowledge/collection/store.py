@@ -5,7 +5,7 @@ a crash in between leaves at worst a table without a record, which the next open
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import structlog
@@ -26,13 +26,16 @@ log = structlog.get_logger(__name__)
 
 @asynccontextmanager
 async def open_collection_store(
-    engine: Engine, idle_seconds: float = IDLE_SECONDS
+    engine: Engine,
+    idle_seconds: float = IDLE_SECONDS,
+    resting: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator["CollectionStore"]:
     """Open the collections of an engine, and sweep it.
 
     Args:
         engine: What stores their tables.
         idle_seconds: After the last use of a collection, when memory is given back.
+        resting: Called then, to give back more.
 
     Raises:
         StorageError: It cannot be read or written.
@@ -46,12 +49,12 @@ async def open_collection_store(
             "The knowledge store cannot be opened. Check where it is kept: its address, its "
             "permissions, and the log of the knowledge service."
         ) from error
-    resting = asyncio.create_task(collection_store.rest_when_idle(idle_seconds))
+    idling = asyncio.create_task(collection_store.rest_when_idle(idle_seconds, resting))
     try:
         yield collection_store
     finally:
-        resting.cancel()
-        await asyncio.wait([resting])
+        idling.cancel()
+        await asyncio.wait([idling])
         collection_store.close()
 
 
@@ -140,7 +143,7 @@ class CollectionStore:
             if id_ and id_ not in ids and await self._engine.left_over(name):
                 await self._engine.drop(name)
 
-    async def rest_when_idle(self, seconds: float) -> None:
+    async def rest_when_idle(self, seconds: float, resting: Callable[[], None]) -> None:
         """Give back memory whenever no collection was used for so many seconds."""
         loop = asyncio.get_running_loop()
         while True:
@@ -151,6 +154,7 @@ class CollectionStore:
                 continue
             self._used.clear()
             try:
+                resting()
                 self._tables.clear()  # not closed: calls under way go on
                 await self._engine.rest()
                 await self.registry.reopen()

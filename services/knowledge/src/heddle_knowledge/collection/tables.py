@@ -8,6 +8,7 @@ document is missing, mixed or partly there.
 import json
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -229,6 +230,7 @@ async def list_passages(table: Table, document: Document, first: int, limit: int
     return [passage(row) for row in rows.to_pylist()]
 
 
+@cache
 def layout(dim: int, language: str = ENGLISH) -> Layout:
     """Describe the table of chunks whose vectors have so many numbers, of a language."""
     chosen = (LABELS, "document_id", "document_time")

@@ -51,7 +51,7 @@ async def open_folder(folder: Path) -> AsyncGenerator["LanceEngine"]:
             "permissions."
         ) from error
     # The URI is absolute, for LanceDB takes some relative ones for addresses of its cloud.
-    async with _connected(str(folder), {}, TableFileLocks(folder, locks)) as engine:
+    async with _connected(str(folder), {}, TableFileLocks(folder, locks), folder) as engine:
         yield engine
 
 
@@ -68,7 +68,7 @@ async def open_bucket(url: str, options: Mapping[str, str]) -> AsyncGenerator["L
 
 @asynccontextmanager
 async def _connected(
-    uri: str, options: Mapping[str, str], locks: Locks
+    uri: str, options: Mapping[str, str], locks: Locks, folder: Path | None = None
 ) -> AsyncGenerator["LanceEngine"]:
     map_large_blocks()
 
@@ -81,7 +81,7 @@ async def _connected(
         )
 
     try:
-        engine = LanceEngine(await connect(), connect, locks)
+        engine = LanceEngine(await connect(), connect, locks, folder)
     except (RuntimeError, ValueError, OSError) as error:
         raise StorageError(
             "The object store of the knowledge store cannot be opened. Check its address and the "
@@ -104,7 +104,9 @@ class LanceEngine:
         database: AsyncConnection,
         connect: Callable[[], Awaitable[AsyncConnection]],
         locks: Locks,
+        folder: Path | None = None,
     ) -> None:
+        self._folder = folder
         self._database = database
         self._connect = connect
         self.locks = locks
@@ -181,7 +183,14 @@ class LanceEngine:
 
     def _table(self, opened: AsyncTable, name: str, layout: Layout) -> LanceTable:
         committing = partial(self.locks.committing, name)
-        return LanceTable(opened, layout, alone=self.locks.excludes_all, committing=committing)
+        commits = self._folder / f"{name}.lance" / "_versions" if self._folder else None
+        return LanceTable(
+            opened,
+            layout,
+            alone=self.locks.excludes_all,
+            committing=committing,
+            commits=commits,
+        )
 
 
 async def _index(table: AsyncTable, layout: Layout) -> None:

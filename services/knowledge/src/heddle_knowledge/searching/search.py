@@ -4,6 +4,7 @@ Cosine is computed here for every candidate, so that one found by its words alon
 meaning too, and an approximate index below changes no score. `ranking` makes one order of the two.
 """
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,14 +16,13 @@ from heddle_knowledge.collection.tables import PASSAGE_COLUMNS, passage
 from heddle_knowledge.collection.types import Mode, Passage, SearchOptions
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import Condition
-from heddle_knowledge.engines.interface import Table
 from heddle_knowledge.engines.word_forms import word_forms
 from heddle_knowledge.errors import StorageError
 from heddle_knowledge.searching.candidates import (
     Candidates,
     PassagesChangedError,
-    find_candidates,
-    read,
+    Searched,
+    Wanted,
 )
 from heddle_knowledge.searching.ranking import BEST, Reranker, Scores, aged, convex, reranked
 
@@ -64,11 +64,17 @@ class Question:
         return ages + texts
 
 
-async def find(table: Table, question: Question, *, top_k: int, threshold: float) -> list[Passage]:
-    """Search one table.
+async def find(
+    searched: Callable[[], Awaitable[Searched]],
+    question: Question,
+    *,
+    top_k: int,
+    threshold: float,
+) -> list[Passage]:
+    """Search one collection.
 
     Args:
-        table: The table of a collection.
+        searched: Returns what to search, as it is now.
         question: The question.
         top_k: At most so many passages.
         threshold: Leave out passages whose cosine similarity is lower; 0 leaves out none, and so
@@ -80,62 +86,43 @@ async def find(table: Table, question: Question, *, top_k: int, threshold: float
     Raises:
         StorageError: Documents change faster than their passages can be read.
     """
+    wanted = Wanted(
+        word_forms(question.text, question.language),
+        question.vector,
+        max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT),
+        question.mode,
+        question.where,
+        question.ranked_by,
+    )
     for _ in range(_ATTEMPTS):
         with suppress(PassagesChangedError):
-            return await _find_passages(table, question, top_k, threshold)
+            return await _find_passages(await searched(), question, wanted, top_k, threshold)
     raise StorageError("The documents of the collection change too fast. Search it again.")
 
 
 async def _find_passages(
-    table: Table, question: Question, top_k: int, threshold: float
+    searched: Searched, question: Question, wanted: Wanted, top_k: int, threshold: float
 ) -> list[Passage]:
-    candidates = await find_candidates(
-        table,
-        word_forms(question.text, question.language),
-        question.vector,
-        count=max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT),
-        mode=question.mode,
-        where=question.where,
-        columns=question.ranked_by,
-    )
-    if not len(candidates):
-        return []
+    candidates = await searched.find(wanted)
     relevance = await _relevance(candidates, question)
-    shown = [
-        at
-        for at in _best_first(candidates, relevance)
-        if not threshold or question.mode == "text" or candidates.cosine[at] >= threshold
-    ][:top_k]
-    rows = await read(table, candidates, shown, PASSAGE_COLUMNS)
-    passages = [
-        passage(row, candidates.cosine[at], relevance[at])
-        for row, at in zip(rows, shown, strict=True)
-    ]
-    return _with_ranks(passages, candidates, shown, question.mode)
-
-
-def _with_ranks(
-    passages: list[Passage], candidates: Candidates, shown: list[int], mode: Mode
-) -> list[Passage]:
-    by_meaning = _places(candidates, candidates.cosine) if mode != "text" else {}
-    by_words = _places(candidates, candidates.words, only=candidates.words > 0)
+    ordered = _best_first(relevance)
+    if threshold and question.mode != "text":
+        ordered = ordered[candidates.cosine[ordered] >= threshold]
+    shown = ordered[:top_k].tolist()
+    if not shown:
+        return []
+    rows = await searched.read(candidates, shown, PASSAGE_COLUMNS)
+    by_meaning = _ranks(candidates.cosine).tolist()
+    by_words = _ranks(candidates.words).tolist()
     return [
         replace(
-            each,
-            vector_rank=by_meaning.get(at),
-            text_rank=by_words.get(at),
-            text_score=float(candidates.words[at]) if at in by_words else None,
+            passage(row, candidates.cosine[at], relevance[at]),
+            vector_rank=by_meaning[at] if question.mode != "text" else None,
+            text_rank=by_words[at] if candidates.words[at] > 0 else None,
+            text_score=float(candidates.words[at]) if candidates.words[at] > 0 else None,
         )
-        for each, at in zip(passages, shown, strict=True)
+        for row, at in zip(rows, shown, strict=True)
     ]
-
-
-def _places(
-    candidates: Candidates, scores: Scores, only: NDArray[np.bool_] | None = None
-) -> dict[int, int]:
-    ordered = _best_first(candidates, scores)
-    selected = [at for at in ordered if only is None or only[at]]
-    return {at: place for place, at in enumerate(selected, 1)}
 
 
 async def _relevance(candidates: Candidates, question: Question) -> Scores:
@@ -146,7 +133,7 @@ async def _relevance(candidates: Candidates, question: Question) -> Scores:
         relevance = candidates.words
     else:
         relevance = convex(candidates.cosine, candidates.words, options.vector_weight)
-    if options.reranking == "model" and question.reranker is not None:
+    if options.reranking == "model" and question.reranker is not None and len(relevance):
         relevance = await _reranked(candidates, relevance, question.text, question.reranker)
     if options.recency_weight:
         times = [row[_TIME] for row in candidates.columns]
@@ -157,12 +144,18 @@ async def _relevance(candidates: Candidates, question: Question) -> Scores:
 async def _reranked(
     candidates: Candidates, relevance: Scores, query: str, reranker: Reranker
 ) -> Scores:
-    best = _best_first(candidates, relevance)[:BEST]
+    best = _best_first(relevance)[:BEST].tolist()
     scores = await reranker.rerank(query, [candidates.columns[at][_TEXT] for at in best])
     return reranked(relevance, scores, best)
 
 
-def _best_first(candidates: Candidates, relevance: NDArray[np.float32]) -> list[int]:
-    return sorted(
-        range(len(candidates)), key=lambda at: (-relevance[at], candidates.identities[at])
-    )
+def _best_first(scores: Scores) -> NDArray[np.int64]:
+    """Return the places of scores, the highest first; equal ones stay in their order."""
+    return np.argsort(-scores, kind="stable")
+
+
+def _ranks(scores: Scores) -> NDArray[np.int64]:
+    """Return the rank of each score, the highest 1."""
+    ranks = np.empty(len(scores), dtype=np.int64)
+    ranks[_best_first(scores)] = np.arange(1, len(scores) + 1)
+    return ranks

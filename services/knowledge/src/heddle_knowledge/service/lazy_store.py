@@ -135,6 +135,7 @@ class LazyStore:
             pages=await self._resources.enter_async_context(pages),
             page_model=partial(get_visual_search, settings, self._http),
             parser=parser,
+            search_bytes=settings.search_memory_mb * 1024**2,
         )
         opened: KnowledgeStore = await self._resources.enter_async_context(opening)
         return opened

@@ -17,6 +17,7 @@ from heddle_knowledge.graph.graphs import Graphs
 from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.searching.ranking import Reranker
+from heddle_knowledge.searching.snapshots import Snapshots
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class StoreContext:
         graphs: The graphs of the collections that have one.
         pages: The pages of documents.
         reranker: The model of searches that ask for one.
+        snapshots: The collections that are searched in memory.
     """
 
     collection_store: CollectionStore
@@ -40,6 +42,7 @@ class StoreContext:
     graphs: Graphs
     pages: PageStore
     reranker: Reranker | None
+    snapshots: Snapshots
 
     async def open(self, name: str) -> CollectionHandle:
         """Open an embedded collection.

@@ -24,6 +24,7 @@ from heddle_knowledge.pages.page_store import PageStore
 from heddle_knowledge.pages.reader import PageReader
 from heddle_knowledge.reading.parsing import Parser
 from heddle_knowledge.searching.ranking import Reranker
+from heddle_knowledge.searching.snapshots import BUDGET, Snapshots
 from heddle_knowledge.store.collections import Collections
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
@@ -55,6 +56,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
     page_model: Callable[[PageReader], PageModel] = OcrPageModel,
     pages: PagePlace | None = None,
     parser: Parser | None = None,
+    search_bytes: int = BUDGET,
 ) -> AsyncGenerator["KnowledgeStore"]:
     """Open the store at a place; a directory is made if it is missing.
 
@@ -75,6 +77,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
         pages: Where pages and graphs are, of this store alone. Without: in a folder beside the
             collections; of a store on a server they last as long as it is open.
         parser: What reads documents; likewise. Without: one of this store.
+        search_bytes: The memory for collections that are searched in it; 0: the engine searches.
 
     Yields:
         The store; leaving the block closes it, and ends ingestions that still run.
@@ -90,7 +93,10 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
                 parser = Parser()
                 opened.push_async_callback(parser.aclose)
             engine = await opened.enter_async_context(open_engine(str(place), options))
-            collection_store = await opened.enter_async_context(open_collection_store(engine))
+            snapshots = Snapshots(search_bytes)
+            collection_store = await opened.enter_async_context(
+                open_collection_store(engine, resting=snapshots.clear)
+            )
             page_place = pages or await _beside(place, opened)
             graphs = Graphs(page_place.database)
             opened.push_async_callback(graphs.aclose)
@@ -102,6 +108,7 @@ async def open_store(  # noqa: PLR0913 - what a store is made of, each by its na
                 graphs=graphs,
                 pages=PageStore(page_place, reader, model),
                 reranker=reranker,
+                snapshots=snapshots,
             )
             store = KnowledgeStore(context, ann_rows, quiet_seconds, version_seconds)
             await store.revisit()

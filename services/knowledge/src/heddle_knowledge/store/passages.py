@@ -1,6 +1,7 @@
 """The passages of a store: listed, found by meaning and words."""
 
 from dataclasses import replace
+from functools import partial
 
 from heddle_runtime.rpc.ttl_cache import TTLCache
 
@@ -16,6 +17,7 @@ from heddle_knowledge.embedders.embedding import Embedder, EmbedderInfo, Vectors
 from heddle_knowledge.embedders.tracing import traced_embedding
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import RerankingError
+from heddle_knowledge.searching.candidates import Searched, SearchedTable
 from heddle_knowledge.searching.relevance import is_relevant
 from heddle_knowledge.searching.search import Question, find
 from heddle_knowledge.store.context import StoreContext
@@ -79,14 +81,26 @@ class Passages:
         query = query.encode(errors="replace").decode().strip()
         if not query:
             return []
+        asked = query, top_k, threshold, mode, where, options
+        async with handle.using():
+            snapshot = await self._context.snapshots.of(handle)
+        answer = snapshot.answer(asked) if snapshot else None
+        if answer is not None:
+            return list(answer)
         (vector,) = await traced_embedding(self._embedded(query, embedder), embedder)
         language = handle.collection.language
         question = Question(query, vector, mode, options, self._context.reranker, where, language)
         async with handle.using():
-            passages = await find(handle.table, question, top_k=top_k, threshold=threshold)
+            passages = await find(
+                partial(self._searched, handle), question, top_k=top_k, threshold=threshold
+            )
         if options.only_relevant and not is_relevant(query, passages, embedder.info()):
-            return []
-        return await self._with_pictures(handle, passages)
+            passages = []
+        passages = await self._with_pictures(handle, passages)
+        if snapshot and not (options.recency_weight or options.reranking == "model"):
+            # If the collection has changed meanwhile, nobody asks this copy again.
+            snapshot.keep(asked, tuple(passages))
+        return passages
 
     async def listed(
         self, collection: str, document: Document, first: int = 0, limit: int = 100
@@ -103,6 +117,11 @@ class Passages:
         async with handle.using():
             passages = await list_passages(handle.table, document, first, limit)
         return await self._with_pictures(handle, passages)
+
+    async def _searched(self, handle: CollectionHandle) -> Searched:
+        """Return what holds the passages of a collection as they are now."""
+        snapshot = await self._context.snapshots.of(handle)
+        return SearchedTable(handle.table) if snapshot is None else snapshot
 
     async def _embedded(self, query: str, embedder: Embedder) -> Vectors:
         """Return the vector of a query, shape [1, dim]."""

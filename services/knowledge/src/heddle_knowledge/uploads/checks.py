@@ -4,7 +4,6 @@ import hashlib
 from pathlib import PurePosixPath
 from typing import Any
 
-from google.protobuf.json_format import SerializeToJsonError
 from google.protobuf.struct_pb2 import Struct
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.contract.struct_codec import from_struct
@@ -82,7 +81,7 @@ def attributes(struct: Struct, place: str = "attributes") -> dict[str, Any]:
     """
     try:
         values = from_struct(struct)
-    except (SerializeToJsonError, ValueError):
+    except ValueError:
         raise _wrong(place, "must hold neither NaN nor infinite numbers") from None
     if len(values) > _MAX_ATTRIBUTES:
         raise _wrong(place, f"must have at most {_MAX_ATTRIBUTES} entries")

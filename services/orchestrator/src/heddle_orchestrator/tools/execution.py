@@ -109,6 +109,8 @@ async def _call(
                     if event.WhichOneof("event") in ("result", "error")
                 }
                 yield response.events
+        if not missing:
+            return
         error = to_status(ProviderGarbledError("The tools service ended without a result."))
     except grpc.aio.AioRpcError as failure:
         error = to_status(from_rpc(failure))

@@ -1,0 +1,1 @@
+"""What a turn with tools costs, beside what users could write themselves."""
