@@ -161,8 +161,8 @@ async def run(job: Job) -> Outcome:
     """Do `job`."""
     loop = asyncio.get_running_loop()
     load = Load(job, job.clients)
-    asked = [[{"role": "user", "content": question}] for question in job.questions]
-    texts = [request(job, messages) for messages in asked or [MESSAGES]]
+    conversations = [[{"role": "user", "content": question}] for question in job.questions]
+    texts = [request(job, messages) for messages in conversations or [MESSAGES]]
     try:
         connections = [
             (await loop.create_connection(lambda: Connection(load, texts), "127.0.0.1", job.port))[

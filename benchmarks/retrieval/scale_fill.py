@@ -50,14 +50,14 @@ async def fill(place: str, count: int, folder: Path) -> None:
     asked = embedder.vectors(questions)
     best, best_filtered = (np.full((_QUESTIONS, TOP), -2.0, np.float32) for _ in range(2))
     async with open_store(place, embedder) as store:
-        made = await store.collections.create(COLLECTION)
+        collection = await store.collections.create(COLLECTION)
     spent = 0.0
     async with open_engine(place, {}) as engine, open_collection_store(engine) as collection_store:
-        handle = await collection_store.open(made)
+        handle = await collection_store.open(collection)
         for start in range(0, count, _BATCH):
             batch = texts[start : start + _BATCH]
             vectors = embedder.vectors([each.text for each in batch])
-            table = rows(batch, vectors, start, made.id)
+            table = rows(batch, vectors, start, collection.id)
             began = time.perf_counter()
             async with handle.writing():
                 await handle.table.append(table)

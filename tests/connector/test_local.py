@@ -43,6 +43,7 @@ from connector.service import (
     service,
 )
 
+WARNINGS = Path("studio/src/lib/chat/reply.ts").read_text()
 MODEL = "smollm2-135m-instruct"
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -81,9 +82,7 @@ async def test_the_embedded_model_answers_streamed_and_whole(stub: Stub) -> None
     for received in ([event for each in streamed for event in each], batch):
         warnings = [event.warning for event in received if event.HasField("warning")]
         assert warnings == ["A demonstration model answers: what it says is often wrong."]
-        assert (
-            f'"{warnings[0].partition(":")[0]}"' in Path("studio/src/lib/chat/reply.ts").read_text()
-        )
+        assert f'"{warnings[0].partition(":")[0]}"' in WARNINGS
 
 
 @pytest.mark.parametrize("moment", sampled(["while it reads the prompt", "while it writes"], 1))
@@ -151,6 +150,7 @@ async def test_an_engine_that_was_killed_starts_again(stub: Stub) -> None:
     assert await events(stub, ask(), 60)
 
 
+WARNINGS = Path("studio/src/lib/chat/reply.ts").read_text()
 STORY = "Tell a very long story about a weaver and the sea."
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from gateway.conftest import Bench
 from gateway.neighbours import DONE, text
-from gateway.test_stream_encoder import PASSAGES, STARTED, chunks, finished
+from gateway.test_stream_encoder import FOUND as PASSAGES
+from gateway.test_stream_encoder import STARTED, chunks, finished
 from heddle.chat.v1.chat_pb2 import FINISH_REASON_LENGTH, Done, GeneratedImage, ToolCall, Usage
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
 from heddle_gateway.http.error_responses import RejectedRequestError

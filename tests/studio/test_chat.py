@@ -222,7 +222,7 @@ def test_pictures_are_added_and_other_files_refused(school: School) -> None:
         expect(page.get_by_role("img", name="Picture of the question")).to_be_visible()
 
 
-def test_a_conversation_is_found_changed_saved_and_deleted(school: School) -> None:
+def test_a_conversation_is_searched_changed_saved_and_deleted(school: School) -> None:
     with school.screen() as screen:
         page = begin(screen, school.tutor)
         ask(page, "The word quetzalcoatlus")

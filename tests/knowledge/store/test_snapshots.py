@@ -32,7 +32,7 @@ def copies() -> list[Snapshot]:
     return [each for each in gc.get_objects() if isinstance(each, Snapshot)]
 
 
-async def found(store: KnowledgeStore, question: str, **more: object) -> list[str]:
+async def documents(store: KnowledgeStore, question: str, **more: object) -> list[str]:
     passages = await store.passages.search("docs", question, top_k=20, **more)  # type: ignore[arg-type]  # options of the method
     return [each.document for each in passages]
 
@@ -41,15 +41,15 @@ async def test_a_search_sees_what_another_replica_has_written_and_deleted(
     store: KnowledgeStore, tmp_path: Path
 ) -> None:
     await put(store, "a", "the warp")
-    assert await found(store, "warp") == ["a"]
+    assert await documents(store, "warp") == ["a"]
     async with open_store(tmp_path / "store", HashingEmbedder()) as other:
         await put(other, "b", "warp and weft")
-        assert sorted(await found(store, "warp")) == ["a", "b"]
+        assert sorted(await documents(store, "warp")) == ["a", "b"]
         await other.documents.delete("docs", "a")
-        assert await found(store, "warp") == ["b"]
+        assert await documents(store, "warp") == ["b"]
         await put(other, "b", "the shuttle")
-        assert await found(store, "warp", mode="text") == []
-        assert await found(store, "shuttle", mode="text") == ["b"]
+        assert await documents(store, "warp", mode="text") == []
+        assert await documents(store, "shuttle", mode="text") == ["b"]
 
 
 @OTHER
@@ -81,25 +81,25 @@ async def test_equal_questions_are_answered_once_for_each_version_filter_and_opt
     searches = 0
     find = Snapshot.find
 
-    async def counted(self: Snapshot, wanted: object) -> object:
+    async def counted(self: Snapshot, candidate_query: object) -> object:
         nonlocal searches
         searches += 1
-        return await find(self, wanted)  # type: ignore[arg-type]  # as it came
+        return await find(self, candidate_query)  # type: ignore[arg-type]  # as it came
 
     monkeypatch.setattr(Snapshot, "find", counted)
     await put(store, "a", "the warp", metadata={"kind": "x"})
     for _ in range(3):
-        assert await found(store, "warp") == ["a"]
+        assert await documents(store, "warp") == ["a"]
     assert searches == 1
-    assert await found(store, "warp", where=Tag("kind", ("y",))) == []
-    assert await found(store, "warp", where=Tag("kind", ("x",))) == ["a"]
-    assert await found(store, "warp", mode="vector") == ["a"]
+    assert await documents(store, "warp", where=Tag("kind", ("y",))) == []
+    assert await documents(store, "warp", where=Tag("kind", ("x",))) == ["a"]
+    assert await documents(store, "warp", mode="vector") == ["a"]
     assert searches == 4
     for _ in range(2):  # the time of the question counts
-        assert await found(store, "warp", options=SearchOptions(recency_weight=0.5)) == ["a"]
+        assert await documents(store, "warp", options=SearchOptions(recency_weight=0.5)) == ["a"]
     assert searches == 6
     await put(store, "b", "another warp")
-    assert sorted(await found(store, "warp")) == ["a", "b"]
+    assert sorted(await documents(store, "warp")) == ["a", "b"]
     assert searches == 7
 
 
@@ -125,15 +125,15 @@ async def test_a_collection_that_changes_all_the_time_is_left_to_its_engine(
 ) -> None:
     monkeypatch.setattr(snapshots, "_REST", 1e6)
     await put(store, "a", "the warp")
-    assert await found(store, "warp") == ["a"]
+    assert await documents(store, "warp") == ["a"]
     await put(store, "b", "the warp")
-    assert sorted(await found(store, "warp")) == ["a", "b"]
+    assert sorted(await documents(store, "warp")) == ["a", "b"]
     assert copies() == []  # nothing of what was there before stays
 
 
 async def test_searches_at_once_share_a_copy(store: KnowledgeStore) -> None:
     await put(store, "a", "the warp")
-    results = await asyncio.gather(*(found(store, f"warp {n}") for n in range(8)))
+    results = await asyncio.gather(*(documents(store, f"warp {n}") for n in range(8)))
     assert results == [["a"]] * 8
     assert len(copies()) == 1
 

@@ -12,7 +12,7 @@ from heddle_knowledge.errors import (
     StorageError,
     UnreadableDocumentError,
 )
-from heddle_knowledge.store import KnowledgeStore
+from heddle_knowledge.store import KnowledgeStore, open_store
 from knowledge.store.places import Place
 from knowledge.store.putting import contents, long_text, put
 
@@ -170,7 +170,8 @@ async def test_a_collection_deleted_during_an_ingestion_is_told(store: Knowledge
 async def test_an_ingestion_that_outlives_the_store_is_not_blamed_on_the_document(
     place: Place,
 ) -> None:
-    async with place.store(HashingEmbedder()) as store:
+    # It has a reader of its own, which ends with it.
+    async with open_store(place.address, HashingEmbedder(), options=place.options) as store:
         await store.collections.create("docs")
         events = store.documents.ingest("docs", "a", long_text("word", 3_000).encode())
         await anext(events)

@@ -51,7 +51,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CandidateQuery:
     """The candidates of a question.
 
     Attributes:
@@ -74,7 +74,7 @@ class Wanted:
 class Searched(Protocol):
     """What a collection is searched in: its table, or a copy of it in memory."""
 
-    async def find(self, wanted: Wanted) -> Candidates:
+    async def find(self, query: CandidateQuery) -> Candidates:
         """Find candidates of documents as they are now."""
 
     async def read(
@@ -93,14 +93,14 @@ class SearchedTable:
 
     table: Table
 
-    async def find(self, wanted: Wanted) -> Candidates:
+    async def find(self, query: CandidateQuery) -> Candidates:
         """Find candidates."""
-        columns = [*_IDENTITY, *wanted.columns, KEY]
+        columns = [*_IDENTITY, *query.columns, KEY]
         searches = []
-        if wanted.mode != "text":
-            searches.append(self._by_meaning(wanted, columns))
-        if wanted.mode != "vector":
-            searches.append(self._by_words(wanted, columns))
+        if query.mode != "text":
+            searches.append(self._by_meaning(query, columns))
+        if query.mode != "vector":
+            searches.append(self._by_words(query, columns))
         matches = pa.concat_tables(await asyncio.gather(*searches), promote_options="default")
         identities = _identities(matches)
         distinct = _distinct(identities, matches.column(SCORE).is_valid().to_pylist())
@@ -109,7 +109,7 @@ class SearchedTable:
             keys=rows.column(KEY).to_numpy(),
             cosine=np.clip(_numbers(rows, _COSINE), -1.0, 1.0),
             words=_numbers(rows, SCORE),
-            columns=rows.select(list(wanted.columns)).to_pylist() if wanted.columns else (),
+            columns=rows.select(list(query.columns)).to_pylist() if query.columns else (),
             identities=[identities[at] for at in distinct],
         )
 
@@ -125,17 +125,17 @@ class SearchedTable:
         except KeyError as error:
             raise PassagesChangedError from error
 
-    async def _by_meaning(self, wanted: Wanted, columns: Sequence[str]) -> pa.Table:
-        matches = await self.table.nearest(wanted.vector, columns, wanted.where, wanted.count)
+    async def _by_meaning(self, query: CandidateQuery, columns: Sequence[str]) -> pa.Table:
+        matches = await self.table.nearest(query.vector, columns, query.where, query.count)
         cosine = np.subtract(1.0, matches.column(DISTANCE).to_numpy(), dtype=np.float32)
         matches = matches.drop_columns(DISTANCE).append_column(_COSINE, pa.array(cosine))
         return matches.append_column(SCORE, pa.nulls(matches.num_rows, pa.float32()))
 
-    async def _by_words(self, wanted: Wanted, columns: Sequence[str]) -> pa.Table:
-        """Find by words; the cosine of what is found so is computed here."""
-        words, vector = wanted.words[:LONGEST_TEXT_QUERY], wanted.vector
-        found = [*columns, "vector"]
-        matches = await self.table.matching(words, found, wanted.where, wanted.count)
+    async def _by_words(self, query: CandidateQuery, columns: Sequence[str]) -> pa.Table:
+        """Find by words; the cosine of the passages is computed here."""
+        words, vector = query.words[:LONGEST_TEXT_QUERY], query.vector
+        with_vector = [*columns, "vector"]
+        matches = await self.table.matching(words, with_vector, query.where, query.count)
         cosine = pa.array(vectors_of(matches, len(vector)) @ vector, pa.float32())
         return matches.drop_columns("vector").append_column(_COSINE, cosine)
 

@@ -19,10 +19,10 @@ from heddle_knowledge.engines.conditions import Condition
 from heddle_knowledge.engines.word_forms import word_forms
 from heddle_knowledge.errors import StorageError
 from heddle_knowledge.searching.candidates import (
+    CandidateQuery,
     Candidates,
     PassagesChangedError,
     Searched,
-    Wanted,
 )
 from heddle_knowledge.searching.ranking import BEST, Reranker, Scores, aged, convex, reranked
 
@@ -86,7 +86,7 @@ async def find(
     Raises:
         StorageError: Documents change faster than their passages can be read.
     """
-    wanted = Wanted(
+    query = CandidateQuery(
         word_forms(question.text, question.language),
         question.vector,
         max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT),
@@ -96,14 +96,14 @@ async def find(
     )
     for _ in range(_ATTEMPTS):
         with suppress(PassagesChangedError):
-            return await _find_passages(await searched(), question, wanted, top_k, threshold)
+            return await _find_passages(await searched(), question, query, top_k, threshold)
     raise StorageError("The documents of the collection change too fast. Search it again.")
 
 
 async def _find_passages(
-    searched: Searched, question: Question, wanted: Wanted, top_k: int, threshold: float
+    searched: Searched, question: Question, query: CandidateQuery, top_k: int, threshold: float
 ) -> list[Passage]:
-    candidates = await searched.find(wanted)
+    candidates = await searched.find(query)
     relevance = await _relevance(candidates, question)
     ordered = _best_first(relevance)
     if threshold and question.mode != "text":

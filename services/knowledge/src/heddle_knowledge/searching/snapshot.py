@@ -16,9 +16,9 @@ from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.engines.interface import KEY, Table
 from heddle_knowledge.searching.candidates import (
     LONGEST_TEXT_QUERY,
+    CandidateQuery,
     Candidates,
     PassagesChangedError,
-    Wanted,
     vectors_of,
 )
 from heddle_knowledge.searching.words import WordIndex
@@ -58,18 +58,18 @@ class Snapshot:
         self.nbytes = sum(each.nbytes for each in held)
         """Bytes that it needs, without the answers that it keeps."""
 
-    async def find(self, wanted: Wanted) -> Candidates:
+    async def find(self, query: CandidateQuery) -> Candidates:
         """Find candidates.
 
         Raises:
             PassagesChangedError: The table has another version by now.
         """
-        may = self._all if wanted.where == EVERYTHING else await self._matching(wanted.where)
-        cosine = self._vectors @ wanted.vector
-        text = "" if wanted.mode == "vector" else wanted.words[:LONGEST_TEXT_QUERY]
+        may = self._all if query.where == EVERYTHING else await self._matching(query.where)
+        cosine = self._vectors @ query.vector
+        text = "" if query.mode == "vector" else query.words[:LONGEST_TEXT_QUERY]
         scores = self._words.scores(text)
-        by_words = _highest(scores, may[scores[may] > 0], wanted.count)
-        by_meaning = may[:0] if wanted.mode == "text" else _highest(cosine, may, wanted.count)
+        by_words = _highest(scores, may[scores[may] > 0], query.count)
+        by_meaning = may[:0] if query.mode == "text" else _highest(cosine, may, query.count)
         keys = np.union1d(by_meaning, by_words)
         words = np.zeros(len(keys), dtype=np.float32)
         words[np.searchsorted(keys, by_words)] = scores[by_words]
@@ -77,7 +77,7 @@ class Snapshot:
             keys=keys,
             cosine=np.clip(cosine[keys], -1.0, 1.0),
             words=words,
-            columns=[self._row(at, wanted.columns) for at in keys] if wanted.columns else (),
+            columns=[self._row(at, query.columns) for at in keys] if query.columns else (),
         )
 
     async def read(
@@ -117,7 +117,7 @@ def _highest(
     return places[np.argpartition(-scores[places], count)[:count]]
 
 
-def _put(kept: OrderedDict[Any, Any], key: Hashable, value: object, most: int) -> None:
-    kept[key] = value
-    if len(kept) > most:
-        kept.popitem(last=False)
+def _put(entries: OrderedDict[Any, Any], key: Hashable, value: object, most: int) -> None:
+    entries[key] = value
+    if len(entries) > most:
+        entries.popitem(last=False)

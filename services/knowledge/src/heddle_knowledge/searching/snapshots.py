@@ -82,10 +82,10 @@ class Snapshots:
         try:
             if await handle.table.count() <= MOST_PASSAGES:
                 rows = await handle.table.rows(COLUMNS)
-                made = await asyncio.to_thread(
+                snapshot = await asyncio.to_thread(
                     Snapshot, handle.table, version, rows, collection.dim, collection.language
                 )
-                known.snapshot = made if made.nbytes <= self._budget else None
+                known.snapshot = snapshot if snapshot.nbytes <= self._budget else None
             if await handle.table.version() != version:
                 known.version = -1
                 known.snapshot = None

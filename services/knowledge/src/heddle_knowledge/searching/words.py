@@ -48,9 +48,9 @@ class WordIndex:
         words: list[int] = []
         lengths = np.zeros(self._count, dtype=np.int64)
         for at, text in enumerate(texts):
-            found = self._analyzer.analyze(text)
-            lengths[at] = len(found)
-            words += [numbers.setdefault(word, len(numbers)) for word in found]
+            parts = self._analyzer.analyze(text)
+            lengths[at] = len(parts)
+            words += [numbers.setdefault(word, len(numbers)) for word in parts]
         places = np.repeat(np.arange(self._count), lengths)
         each, uses = np.unique(
             np.array(words, dtype=np.int64) * self._count + places, return_counts=True

@@ -81,10 +81,10 @@ class Passages:
         query = query.encode(errors="replace").decode().strip()
         if not query:
             return []
-        asked = query, top_k, threshold, mode, where, options
+        request = query, top_k, threshold, mode, where, options
         async with handle.using():
             snapshot = await self._context.snapshots.of(handle)
-        answer = snapshot.answer(asked) if snapshot else None
+        answer = snapshot.answer(request) if snapshot else None
         if answer is not None:
             return list(answer)
         (vector,) = await traced_embedding(self._embedded(query, embedder), embedder)
@@ -98,8 +98,8 @@ class Passages:
             passages = []
         passages = await self._with_pictures(handle, passages)
         if snapshot and not (options.recency_weight or options.reranking == "model"):
-            # If the collection has changed meanwhile, nobody asks this copy again.
-            snapshot.keep(asked, tuple(passages))
+            # If the collection has changed meanwhile, no search reads this copy again.
+            snapshot.keep(request, tuple(passages))
         return passages
 
     async def listed(
