@@ -7,6 +7,8 @@ from urllib.parse import quote
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_gateway.http.models import Model
 
+from heddle_migration_service.knowledge.owners_files import FILE
+
 PARAMETERS = "lamb_plugin_params"
 """The attribute of an attached file with the parameters of its plugin, as JSON."""
 _OWN = ("filename", "original_filename", "chunk_index")
@@ -47,7 +49,8 @@ def result(passage: pb.Passage, collection: str, *, sections: bool, whole: bool)
         "document_id": passage.document_id,
     }
     metadata = stored | metadata | {name: stored[name] for name in _OWN if name in stored}
-    if passage.uri:
+    copied = FILE in stored  # from LAMB's server, which this one replaces
+    if passage.uri and not copied:
         metadata = {"file_url": passage.uri} | metadata | _web(passage)
     elif file := stored.get("file_id"):
         path = content_path(quote(collection), quote(file))
