@@ -7,10 +7,10 @@ from urllib.parse import quote
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_gateway.http.models import Model
 
-from heddle_migration_service.knowledge.owners_files import FILE
-
 PARAMETERS = "lamb_plugin_params"
 """The attribute of an attached file with the parameters of its plugin, as JSON."""
+_COPIED = "lamb_file"
+"""The attribute of a file that was copied from LAMB's server, as the import names it."""
 _OWN = ("filename", "original_filename", "chunk_index")
 """Metadata that LAMB's clients set themselves for documents they have read and cut."""
 _VIDEO = re.compile(r"https://youtu\.be/([A-Za-z0-9_-]{11})")
@@ -49,8 +49,7 @@ def result(passage: pb.Passage, collection: str, *, sections: bool, whole: bool)
         "document_id": passage.document_id,
     }
     metadata = stored | metadata | {name: stored[name] for name in _OWN if name in stored}
-    copied = FILE in stored  # from LAMB's server, which this one replaces
-    if passage.uri and not copied:
+    if passage.uri and _COPIED not in stored:  # this server replaces that of a copy's address
         metadata = {"file_url": passage.uri} | metadata | _web(passage)
     elif file := stored.get("file_id"):
         path = content_path(quote(collection), quote(file))
