@@ -84,13 +84,7 @@ class Lamb:
                 "success": True,
                 "data": {
                     "token": token(email, self.secret),
-                    "name": email.partition("@")[0].title(),
-                    "email": email,
-                    "launch_url": "",
-                    "user_id": "1",
-                    "role": "user",
-                    "user_type": "creator",
-                    "organization_role": "member",
+                    **_profile(email),
                 },
             }
         )
@@ -107,7 +101,7 @@ class Lamb:
             return web.json_response(
                 {"detail": "Invalid or expired authentication token"}, status=401
             )
-        return web.json_response({"success": True, "data": {"email": email}})
+        return web.json_response({"success": True, "data": _profile(email)})
 
     async def upload(self, request: web.Request) -> web.Response:
         """Store the size and the digest of an uploaded file."""
@@ -265,6 +259,18 @@ class Lamb:
         router.add_get("/", self.page)
         router.add_route("*", "/{rest:.*}", self.other)
         return application
+
+
+def _profile(email: str) -> dict[str, str]:
+    return {
+        "name": email.partition("@")[0].title(),
+        "email": email,
+        "user_id": "1",
+        "role": "user",
+        "user_type": "creator",
+        "organization_role": "member",
+        "launch_url": "",
+    }
 
 
 @asynccontextmanager
