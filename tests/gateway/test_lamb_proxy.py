@@ -14,6 +14,7 @@ from gateway.conftest import KEY, Bench, gateway
 from gateway.replicas import server_port
 from gateway.shelves import ON_SHARED_LOOP, SHARED_LOOP, SHARING
 from heddle_migration_service.proxy.settings import LambSettings
+from lamb_stand_in.creator import PARTS
 from lamb_stand_in.server import PASSWORD, Lamb, lamb
 from lamb_stand_in.tokens import SECRET
 from patience import until
@@ -71,7 +72,7 @@ async def test_a_user_logs_in_to_lamb_through_heddle(front: Front) -> None:
     login = await front.client.post("/creator/login", data=form)
     token = login.json()["data"]["token"]
     me = await front.client.get("/creator/me", headers={"authorization": f"Bearer {token}"})
-    assert me.json()["data"] == {"email": "ann@uni.example"}
+    assert me.json()["data"]["email"] == "ann@uni.example"
 
 
 @pytest.mark.parametrize(
@@ -96,12 +97,19 @@ async def test_a_route_of_lamb_is_answered_by_lamb(
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/models", "/models", "/status", "/health", "/lamb/v1/completions/list", "/v1/me"]
+    "path", ["/v1/models", "/models", "/status", "/health", "/lamb/v1/completions/tools", "/v1/me"]
 )
 @ON_SHARED_LOOP
 async def test_a_route_of_heddle_stays_with_heddle(shared_front: Front, path: str) -> None:
     assert (await shared_front.client.get(path)).status_code == 200
     assert shared_front.lamb.requests == []
+
+
+@ON_SHARED_LOOP
+async def test_the_form_of_lamb_offers_what_lamb_has(shared_front: Front) -> None:
+    offered = await shared_front.client.get("/lamb/v1/completions/list")
+    assert offered.json() == PARTS
+    assert shared_front.lamb.requests == ["GET /lamb/v1/completions/list"]
 
 
 async def test_completions_stay_with_heddle(front: Front) -> None:

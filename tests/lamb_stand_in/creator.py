@@ -13,11 +13,12 @@ from lamb_stand_in.tokens import email_of
 
 _REQUIRED = ("prompt_processor", "connector", "llm", "rag_processor")
 _CAPABILITIES = {"vision": False, "image_generation": False}
-_PARTS = {
+PARTS = {
     "prompt_processors": ["simple_augment"],
     "connectors": {"bypass": {"name": "bypass", "available_llms": ["full-conversation-bypass"]}},
     "rag_processors": ["no_rag", "rubric_rag", "simple_rag", "single_file_rag"],
 }
+"""What LAMB's form offers. An assistant with another part does not answer."""
 User = dict[str, Any]
 Handler = Callable[[web.Request, User], Awaitable[web.StreamResponse]]
 
@@ -49,7 +50,6 @@ class CreatorRoutes:
         router.add_post(f"{assistant}/{{id}}/chat/completions", self._by_user(self._chat))
         router.add_get("/creator/files/list", self._by_user(self._list_files))
         router.add_post("/creator/files/upload", self._by_user(self._upload))
-        router.add_get("/lamb/v1/completions/list", self._parts)
         router.add_get("/v1/models", self._models)
         router.add_get("/models", self._models)
 
@@ -111,6 +111,8 @@ class CreatorRoutes:
         row = self._rows.assistant(int(request.match_info["id"]))
         if row is None or row["organization_id"] != user["organization_id"]:
             return _refusal(403, "Access denied.")
+        if missing := _unknown_part(_metadata(row)):
+            return _refusal(400, missing)
         body = await request.json()
         prompt = _prompt(row, body["messages"][-1]["content"])
         if body.get("debug_bypass"):
@@ -148,9 +150,6 @@ class CreatorRoutes:
         size = file.stat().st_size
         return web.json_response({"path": _path(user, file), "name": file.name, "size": size})
 
-    async def _parts(self, _: web.Request) -> web.Response:
-        return web.json_response(_PARTS)
-
     async def _models(self, _: web.Request) -> web.Response:
         """List the published assistants. LAMB asks for no key here, and sends no names."""
         data = [
@@ -178,6 +177,19 @@ class CreatorRoutes:
         folder = self._files / str(user["id"])
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+
+def _unknown_part(metadata: dict[str, Any]) -> str:
+    """Return what LAMB says about a part that it does not have; empty if it has all."""
+    parts = {
+        "Prompt processor": ("prompt_processor", PARTS["prompt_processors"]),
+        "Connector": ("connector", PARTS["connectors"]),
+        "RAG processor": ("rag_processor", PARTS["rag_processors"]),
+    }
+    for kind, (member, known) in parts.items():
+        if (name := metadata.get(member)) and name not in known:
+            return f"{kind} '{name}' not found"
+    return ""
 
 
 def _prompt(row: dict[str, Any], question: str) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ from typing import Any
 from aiohttp import BodyPartReader, WSMsgType, web
 from web_server import web_server
 
-from lamb_stand_in.creator import CreatorRoutes
+from lamb_stand_in.creator import PARTS, CreatorRoutes
 from lamb_stand_in.page import PAGE
 from lamb_stand_in.rows import Rows
 from lamb_stand_in.tokens import SECRET, email_of, token
@@ -84,13 +84,7 @@ class Lamb:
                 "success": True,
                 "data": {
                     "token": token(email, self.secret),
-                    "name": email.partition("@")[0].title(),
-                    "email": email,
-                    "launch_url": "",
-                    "user_id": "1",
-                    "role": "user",
-                    "user_type": "creator",
-                    "organization_role": "member",
+                    **_profile(email),
                 },
             }
         )
@@ -107,7 +101,7 @@ class Lamb:
             return web.json_response(
                 {"detail": "Invalid or expired authentication token"}, status=401
             )
-        return web.json_response({"success": True, "data": {"email": email}})
+        return web.json_response({"success": True, "data": _profile(email)})
 
     async def upload(self, request: web.Request) -> web.Response:
         """Store the size and the digest of an uploaded file."""
@@ -212,6 +206,10 @@ class Lamb:
         await asyncio.sleep(1)
         return response
 
+    async def parts(self, _: web.Request) -> web.Response:
+        """Return what the form of assistants offers."""
+        return web.json_response(PARTS)
+
     async def page(self, _: web.Request) -> web.Response:
         """Return the page of the frontend."""
         return web.Response(text=PAGE, content_type="text/html")
@@ -244,6 +242,7 @@ class Lamb:
             CreatorRoutes(self.rows, self.secret, files).add_to(router)
             router.add_get("/assistants", self.assistants)
             router.add_static("/app", _PAGES)
+        router.add_get("/lamb/v1/completions/list", self.parts)
         router.add_post("/creator/login", self.login)
         router.add_get("/creator/me", self.me)
         router.add_post("/creator/files/upload", self.upload)
@@ -260,6 +259,18 @@ class Lamb:
         router.add_get("/", self.page)
         router.add_route("*", "/{rest:.*}", self.other)
         return application
+
+
+def _profile(email: str) -> dict[str, str]:
+    return {
+        "name": email.partition("@")[0].title(),
+        "email": email,
+        "user_id": "1",
+        "role": "user",
+        "user_type": "creator",
+        "organization_role": "member",
+        "launch_url": "",
+    }
 
 
 @asynccontextmanager

@@ -79,6 +79,13 @@ async def test_collections_are_copied_with_files_owners_and_identifiers(
     assert documents["prism.txt"].metadata["lamb_plugin"] == "markitdown_ingest"
     source = documents["light.example-speed.md"].metadata["source_url"]
     assert source == "https://light.example/speed"
+    assert {name: it.uri for name, it in documents.items()} == {
+        "lenses.md": "https://kb.public.example/static/7/kb%2017/1.bin",
+        "prism.txt": "https://kb.public.example/static/7/kb%2017/2.bin",
+        "slides.pptx.md": "https://kb.public.example/static/7/kb%2017/3.bin",
+        "light.example-speed.md": "https://light.example/speed",
+    }
+    assert documents["slides.pptx.md"].metadata["filename"] == "slides.pptx"
     request = files_pb2.ListFilesRequest()
     assert len((await heddle.ask(BO, "ListFiles", request)).files) == 4
     assert heddle.embedder.embedded == 5

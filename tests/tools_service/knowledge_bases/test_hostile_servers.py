@@ -123,3 +123,27 @@ async def test_links_are_the_most_helpful_ones_and_never_scripts(
         "page": "3",
     }
     assert evil.uri == f"{server.url}/javascript:alert(2)"
+
+
+@pytest.mark.parametrize(
+    ("link", "uri"),
+    [
+        ("/docs/1/library/item/content/pages/2.md", "/docs/1/library/item/content/pages/2.md"),
+        ("https://lamb.example/docs/1", "https://lamb.example/docs/1"),
+        ("//evil.example/docs/1", ""),
+        ("/docs/1) [evil](https://evil.example", ""),
+        ("/creator/logout", ""),
+        ("/docs/../creator/logout", ""),
+        ("/docs/1/%2E%2e/creator", ""),
+        ("javascript:alert(1)", ""),
+    ],
+)
+async def test_links_of_knowledge_stores_are_those_of_lamb(
+    store: KnowledgeStore, server: KnowledgeBaseServer, link: str, uri: str
+) -> None:
+    server.answers = {"1": {"results": [hit("dye", filename="dye.md", permalink_page=link)]}}
+    async with serving_with(store, server) as client:
+        _, result = await client.run("simple_rag", {"collections": ["1"]}, ASKED)
+
+    [source] = result.sources
+    assert (source.title, source.uri, source.score) == ("dye.md", uri, 0.5)

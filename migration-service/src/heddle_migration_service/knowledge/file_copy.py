@@ -5,9 +5,11 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.errors import HeddleError, InvalidRequestError
+from heddle_runtime.http.egress import document_address_problem
 
 from heddle_migration_service.knowledge.owners_files import FILE, OwnersFiles
 from heddle_migration_service.knowledge.reading import HEDDLES_FILE_BYTES, LambFile, LambReader
@@ -16,11 +18,14 @@ from heddle_migration_service.lamb.knowledge_registry import LambServer
 PLUGIN = "lamb_plugin"
 """The attribute with the plugin that LAMB has read a file with, as the gateway names it."""
 SOURCE = "source_url"
+FILENAME = "filename"
+"""The attribute with LAMB's name of a file, which may be an address."""
 _DEFAULT_PLUGIN = "simple_ingest"
 _COPIED = pb.ATTACHMENT_STATUS_COMPLETED
 _MAX_NAME, _ATTRIBUTE_CHARACTERS = 200, 512
 _TEXT_OF = re.compile(r"[^\w.()+ -]+")
 _SIZE_UNIT = 1024**2
+_OF_ADDRESSES = "/:?#[]@!$&'*+,;=%~"  # brackets would end a link in a prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,8 @@ class FileCopy:
             data=data,
             upload_key=f"lamb {self.collection} {file.id} {name} {digest}",
         )
-        return await self.files.attach(self.collection, upload, _attributes(file))
+        link = address(self.server, file)
+        return await self.files.attach(self.collection, upload, _attributes(file), link)
 
     async def _verified(self, attached: pb.AttachedFile, data: bytes) -> int:
         """Return the number of passages of a file, after its size and digest were compared."""
@@ -116,11 +122,22 @@ class FileCopy:
 
 def _attributes(file: LambFile) -> dict[str, Any]:
     attributes: dict[str, Any] = {FILE: file.id}
+    if name := file.original_filename[:_ATTRIBUTE_CHARACTERS]:
+        attributes[FILENAME] = name
     if file.plugin_name and file.plugin_name != _DEFAULT_PLUGIN:
         attributes[PLUGIN] = file.plugin_name[:_ATTRIBUTE_CHARACTERS]
     if source := _source(file):
         attributes[SOURCE] = source
     return attributes
+
+
+def address(server: LambServer, file: LambFile) -> str:
+    """Return where people open a file: its source, or what LAMB links; empty if nowhere."""
+    link = _source(file) or file.file_url or ""
+    if link.startswith("/"):
+        link = server.url + link
+    link = quote(link, safe=_OF_ADDRESSES)
+    return "" if document_address_problem(link) else link
 
 
 def _source(file: LambFile) -> str:

@@ -72,12 +72,19 @@ class OwnersFiles:
             request.page_token = response.next_page_token
 
     async def attach(
-        self, collection: str, upload: files_pb2.CreateFileRequest, attributes: dict[str, Any]
+        self,
+        collection: str,
+        upload: files_pb2.CreateFileRequest,
+        attributes: dict[str, Any],
+        address: str,
     ) -> files_pb2.AttachedFile:
-        """Upload a file, add it to a collection, and return it when its ingestion has ended."""
+        """Upload a file, add it to a collection, and return it when its ingestion has ended.
+
+        `address` is where people open it; empty if nowhere.
+        """
         file = (await self._call(self._files.CreateFile, upload)).file
         request = files_pb2.AttachFileRequest(
-            collection=collection, file_id=file.id, attributes=to_struct(attributes)
+            collection=collection, file_id=file.id, attributes=to_struct(attributes), uri=address
         )
         response = await self._call(self._files.AttachFile, request)
         return await self.settled(response.file)

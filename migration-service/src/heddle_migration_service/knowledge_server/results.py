@@ -9,6 +9,8 @@ from heddle_gateway.http.models import Model
 
 PARAMETERS = "lamb_plugin_params"
 """The attribute of an attached file with the parameters of its plugin, as JSON."""
+_COPIED = "lamb_file"
+"""The attribute of a file that was copied from LAMB's server, as the import names it."""
 _OWN = ("filename", "original_filename", "chunk_index")
 """Metadata that LAMB's clients set themselves for documents they have read and cut."""
 _VIDEO = re.compile(r"https://youtu\.be/([A-Za-z0-9_-]{11})")
@@ -47,7 +49,7 @@ def result(passage: pb.Passage, collection: str, *, sections: bool, whole: bool)
         "document_id": passage.document_id,
     }
     metadata = stored | metadata | {name: stored[name] for name in _OWN if name in stored}
-    if passage.uri:
+    if passage.uri and _COPIED not in stored:  # this server replaces that of a copy's address
         metadata = {"file_url": passage.uri} | metadata | _web(passage)
     elif file := stored.get("file_id"):
         path = content_path(quote(collection), quote(file))

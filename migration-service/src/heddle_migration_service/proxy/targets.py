@@ -11,7 +11,9 @@ from starlette.types import Scope
 
 _CREATOR = "/creator"
 """The routes that change LAMB's assistants, chats and users, some of which Heddle serves alone."""
-_ALWAYS = {"/", _CREATOR}
+_CATALOG = "/lamb/v1/completions/list"
+"""What LAMB's form offers: LAMB refuses an assistant with a part that only Heddle has."""
+_ALWAYS = {"/", _CREATOR, _CATALOG}
 _PAGES = "/assistants"
 """A page of LAMB's frontend at the address of a route of Heddle."""
 _DOTS = {b".", b".."}

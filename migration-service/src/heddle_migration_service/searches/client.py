@@ -1,6 +1,7 @@
 """Searches collections of a LAMB knowledge-base server over HTTP."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -31,8 +32,8 @@ _LONGEST_ID = 256
 _MAX_DIGITS = 9  # a number of int32
 _MAX_SIMILARITY = 1e9
 _ADDRESSES = {
-    # From the best to the least helpful for a reader. All but those of `_ABSOLUTE` may be paths on
-    # the server.
+    # From the best to the least helpful for a reader. Paths are those of the server, except those
+    # of `_OF_LAMB`.
     "source_url": "",
     "permalink_page": "",
     "permalink_markdown": "",
@@ -42,7 +43,11 @@ _ADDRESSES = {
     "markdown_file_url": "markdown_url",
     "images_folder_url": "images_folder",
 }
-_ABSOLUTE = frozenset({"source_url", "permalink_page", "permalink_markdown", "permalink_original"})
+_OF_LAMB = frozenset({"permalink_page", "permalink_markdown", "permalink_original"})
+"""Paths of LAMB itself, which the page that shows a source completes, as in LAMB's prompts."""
+_LAMBS_PATH = re.compile(
+    r"/docs/(?!(?:.*/)?(?:\.|%2[eE]){1,2}(?:[/?#]|$))[^\s\\<>()\x00-\x1f\x7f]+"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +228,10 @@ def _links(metadata: Mapping[str, Any], url: str) -> Iterator[tuple[str, str]]:
             continue
         if link.startswith(("https://", "http://")):
             yield key, link
-        elif key not in _ABSOLUTE:  # anything but http(s) there could be a `javascript:` link
+        elif key in _OF_LAMB:
+            if _LAMBS_PATH.fullmatch(link):
+                yield key, link
+        elif key != "source_url":  # anything but http(s) there could be a `javascript:` link
             yield key, f"{url}/{link.lstrip('/')}"
 
 
