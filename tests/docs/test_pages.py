@@ -110,7 +110,7 @@ async def test_the_guide_leads_from_a_lamb_to_a_heddle_without_it(
     forget_addresses(tmp_path / ".exports")
     async with whole(tmp_path, lamb_database=tables.path) as running:
         await run_blocks(running, tmp_path, listed[len(beside) :], [])
-    assert "chats" in (tmp_path / "report.md").read_text()
+    assert r"lamb\_chats" in (tmp_path / "report.md").read_text()
 
 
 def forget_addresses(exports: Path) -> None:
@@ -146,7 +146,7 @@ def lamb_of_the_guide(folder: Path) -> Lamb:
         consumer = {"oauth_consumer_name": f"consumer_{identifier}"}
         tables.add("assistant_publish", {"assistant_id": identifier, **consumer})
     tables.add("kb_registry", {"id": 1, "kb_id": "17", "kb_name": "looms", "owner_user_id": 1})
-    return tables.add("chats", {"id": "a-chat", "chat": "[]"})
+    return tables.add("lamb_chats", {"id": "a-chat", "chat": "[]"})
 
 
 def test_json_and_yaml_fit_the_schema_that_the_page_names() -> None:

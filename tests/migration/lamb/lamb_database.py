@@ -94,7 +94,7 @@ METERED = {
     "assistant_quota_alerts": ALERTS,
     "usage_logs": LOGS,
     "prompt_templates": TEMPLATES,
-    "chats": CHATS,
+    "lamb_chats": CHATS,
 }
 """With the tables of LAMB's budgets, and some that no import takes over."""
 PROVIDERS = {"openai": {"api_key": "sk-lambs-own", "base_url": "https://api.example"}}
@@ -125,7 +125,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "assistant_quota_alerts": {},
     "usage_logs": {"organization_id": 1, "usage_data": "{}"},
     "prompt_templates": {"organization_id": 1, "owner_email": "ana@example.org"},
-    "chats": {"user_id": 1},
+    "lamb_chats": {"user_id": 1},
 }
 
 

@@ -12,6 +12,15 @@ from migration.lamb.lamb_database import METERED, NOW, Lamb
 from migration.lamb.running import KEYS, run
 from sqlalchemy import select
 
+NOT_IMPORTED = (
+    *("aac_sessions", "assistant_quota_alerts", "assistant_shares", "assistant_test_evaluations"),
+    *("assistant_test_runs", "assistant_test_scenarios", "audit_log", "bulk_import_logs"),
+    *("collections", "config", "kb_content_links", "lamb_chats", "libraries", "library_items"),
+    *("lti_activities", "lti_activity_assistants", "lti_activity_users", "lti_creator_keys"),
+    *("lti_global_config", "lti_identity_links", "lti_users", "model_permissions"),
+    *("prompt_templates", "usage_logs"),
+)
+"""The tables that LAMB's two versions of June 2026 create and an import leaves there."""
 RAG = json.dumps({"connector": "openai", "llm": "gpt-4o-mini", "rag_processor": "simple_rag"})
 
 
@@ -147,7 +156,7 @@ async def test_what_stays_in_lamb_is_listed_with_its_rows(
 ) -> None:
     lamb = metered(tmp_path / "lamb_v4.db")
     lamb.add("prompt_templates", {"name": "a"}, {"name": "b"})
-    lamb.add("chats", {"id": "c"})
+    lamb.add("lamb_chats", {"id": "c"})
     with lamb.open() as connection:
         connection.execute("CREATE TABLE LAMB_surprise (a)")
         connection.execute("INSERT INTO LAMB_surprise VALUES (1)")
@@ -158,6 +167,21 @@ async def test_what_stays_in_lamb_is_listed_with_its_rows(
     report = await run(lamb, database, dry_run=True)
 
     rows = {table: number for table, (number, _) in report.left_behind.items()}
-    assert rows == {"prompt_templates": 2, "chats": 1, "surprise": 1}
+    assert rows == {"prompt_templates": 2, "lamb_chats": 1, "surprise": 1}
     assert "authors insert" in report.left_behind["prompt_templates"][1]
     assert report.left_behind["surprise"][1] == "Heddle does not know this table."
+
+
+async def test_each_table_that_lamb_creates_is_known(database: Database, tmp_path: Path) -> None:
+    lamb = metered(tmp_path / "lamb_v4.db")
+    with lamb.open() as connection:
+        for table in NOT_IMPORTED:
+            connection.execute(f"DROP TABLE IF EXISTS LAMB_{table}")
+            connection.execute(f"CREATE TABLE LAMB_{table} AS SELECT 0 AS assistant_id")
+        connection.commit()
+
+    report = await run(lamb, database, dry_run=True)
+
+    meanings = {table: meaning for table, (_, meaning) in report.left_behind.items()}
+    assert sorted(meanings) == sorted(NOT_IMPORTED)
+    assert "Heddle does not know this table." not in meanings.values()
