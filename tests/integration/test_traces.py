@@ -258,7 +258,9 @@ async def test_the_flag_of_a_client_counts_from_this_machine_and_with_a_trusted_
 
 async def ask(client: Any, assistant: str, *, stream: bool) -> str:
     """Send a chat completion and return its request id."""
-    messages = [{"role": "user", "content": f"What do herons do? {CANARY}"}]
+    # Each question is another one: searches remember their answers to equal ones.
+    question = f"What do herons do? {assistant} {stream} {CANARY}"
+    messages = [{"role": "user", "content": question}]
     body = {"model": f"lamb_assistant.{assistant}", "messages": messages, "stream": stream}
     response = await client.post("/v1/chat/completions", json=body)
     assert response.is_success, response.text

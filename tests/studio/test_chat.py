@@ -178,7 +178,7 @@ def test_an_answer_is_stopped_and_its_beginning_stays(school: School) -> None:
         screen.check()
 
 
-def test_a_question_is_asked_in_other_words_and_versions_stay(school: School) -> None:
+def test_a_question_is_edited_and_versions_stay(school: School) -> None:
     with school.screen() as screen:
         page = begin(screen, school.tutor)
         ask(page, "First words")

@@ -5,6 +5,7 @@ Weaviate's speaks the messages that its client ships.
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -26,6 +27,8 @@ from web_server import web_server
 
 from benchmarks.retrieval.hashing_embedder import HashingEmbedder
 
+# Weaviate's package changes it, and with it what processes that tests start write.
+os.environ["GRPC_VERBOSITY"] = "NONE"
 NAME, KEY = "Courses", "key-of-the-engine"
 ENTRIES: Sequence[Mapping[str, Any]] = [
     {"body": "A shed is a gap between warp threads.", "title": "Weaving", "page": 3, "year": 2024},

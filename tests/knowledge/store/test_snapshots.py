@@ -113,7 +113,7 @@ async def test_copies_stay_within_the_budget_and_the_oldest_goes(
             await store.passages.search(name, "x", top_k=1)
             assert sum(each.nbytes for each in copies()) <= 2**20
         assert copies()
-    monkeypatch.setattr(snapshots, "MOST_PASSAGES", 1)
+    monkeypatch.setattr(snapshots, "IN_MEMORY_PASSAGES", 1)
     del store
     async with open_store(tmp_path, HashingEmbedder()) as store:
         assert await store.passages.search("one", "x", top_k=1)

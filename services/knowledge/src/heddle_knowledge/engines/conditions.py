@@ -15,7 +15,7 @@ Scalar = str | int
 
 LABELS = "labels"
 """The column of metadata: a list of one text for each entry, and a first one that is empty."""
-_LONGEST_VALUE = 500
+_CUT_AT = 500
 """Characters: PostgreSQL's index of a list takes texts of at most 2,712 bytes, key included."""
 BETWEEN_ENTRIES = "\x1e"
 BETWEEN_KEY_AND_VALUE = "\x1f"
@@ -110,9 +110,9 @@ def label(key: str, value: str) -> str:
 
     Of a value of more than 500 characters it has the beginning and a digest.
     """
-    if len(value) > _LONGEST_VALUE:
+    if len(value) > _CUT_AT:
         digest = sha256(value.encode(errors="surrogatepass")).hexdigest()
-        value = f"{value[:_LONGEST_VALUE]}…{digest}"
+        value = f"{value[:_CUT_AT]}…{digest}"
     return key.translate(_RESERVED) + BETWEEN_KEY_AND_VALUE + value.translate(_RESERVED)
 
 

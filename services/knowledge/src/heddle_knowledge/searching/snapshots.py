@@ -10,7 +10,7 @@ import structlog
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.searching.snapshot import COLUMNS, Snapshot
 
-MOST_PASSAGES = 20_000
+IN_MEMORY_PASSAGES = 20_000
 """Of a collection that is searched in memory: for more, the indexes of the engine are faster."""
 BUDGET = 256 * 1024**2
 """Bytes of all copies together, by default."""
@@ -80,7 +80,7 @@ class Snapshots:
         collection, started = handle.collection, time.monotonic()
         known = _Known(version, collection.language)
         try:
-            if await handle.table.count() <= MOST_PASSAGES:
+            if await handle.table.count() <= IN_MEMORY_PASSAGES:
                 rows = await handle.table.rows(COLUMNS)
                 snapshot = await asyncio.to_thread(
                     Snapshot, handle.table, version, rows, collection.dim, collection.language
