@@ -119,14 +119,14 @@ class Rows:
         identifier = chat or str(uuid.uuid4())
         with self._writing() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO LAMB_chats (id, user_id, chat) VALUES (?, ?, ?)",
+                "INSERT OR REPLACE INTO LAMB_lamb_chats (id, user_id, chat) VALUES (?, ?, ?)",
                 (identifier, user, json.dumps(messages)),
             )
         return identifier
 
     def chats(self) -> list[list[dict[str, Any]]]:
         """Return the messages of all chats."""
-        return [json.loads(row["chat"]) for row in self._all("SELECT chat FROM LAMB_chats")]
+        return [json.loads(row["chat"]) for row in self._all("SELECT chat FROM LAMB_lamb_chats")]
 
     def _one(self, query: str, *values: object) -> dict[str, Any] | None:
         rows = self._all(query, *values)
