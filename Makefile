@@ -255,6 +255,9 @@ bench-agent: $(SYNCED) ## Measure how well the routers of the agent choose
 bench: $(SYNCED) ## Measure the gateway beside a bare proxy
 	$(BIN)/python -m benchmarks.gateway
 
+bench-turns: $(SYNCED) ## Measure turns with tools
+	$(BIN)/python -m benchmarks.turns
+
 idle: $(SYNCED) ## Start each service, and print how soon it is ready and what it needs before and after work
 	@$(BIN)/python -m benchmarks.idle
 
@@ -280,4 +283,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 check: $(SYNCED) ## Run lint and test: all that CI does
 	@$(MAKE) --no-print-directory --jobs 2 lint test
 
-.PHONY: help demo up studio studio-build studio-npm install proto format lint lint-types lint-others release-contract wheels docs docs-serve release sizes chart digests licences quick test test-all all-parallel all-studio all-alone all-chaos test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers idle graph first-hour fresh check
+.PHONY: help demo up studio studio-build studio-npm install proto format lint lint-types lint-others release-contract wheels docs docs-serve release sizes chart digests licences quick test test-all all-parallel all-studio all-alone all-chaos test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers bench-turns idle graph first-hour fresh check
