@@ -444,7 +444,9 @@ async def test_a_session_that_a_password_change_overtakes_does_not_start(
     await set_password(accounts)
     for _ in range(5):
         results = await asyncio.gather(
-            sign_in(accounts), set_password(accounts), return_exceptions=True
+            sign_in(accounts),
+            set_password(accounts, password=f"new {PASSWORD}"),
+            return_exceptions=True,
         )
         if isinstance(results[0], pb.SignInResponse):
             with pytest.raises(UnauthenticatedError):
