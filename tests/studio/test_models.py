@@ -92,7 +92,7 @@ def test_the_screen_is_accessible(studio: Studio, theme: str, width: int) -> Non
 def test_the_screen_fits_in_each_language(studio: Studio, language: str) -> None:
     with studio.screen(language=language, width=390) as screen:
         screen.open("models")
-        expect(screen.page.locator("main section")).to_have_count(7)
+        expect(screen.page.locator("main section")).to_have_count(6)
         screen.check()
         screen.picture(f"models-{language}-390")
 
