@@ -267,6 +267,7 @@ SCREENS: dict[str, Facts] = {
     ),
     "(chat)/chat": Facts(texts=usable, path="chat"),
     "(chat)/chat/[id]": Facts(texts=lambda _: ("Weaver",), path="chat/new?assistant=[id]"),
+    "(chat)/chat/framed/[assistant]": Facts(texts=lambda _: ("Weaver",), path="chat/framed/[id]"),
     "setup": Facts(),
     "sign-in": Facts(),
 }
