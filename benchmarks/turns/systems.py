@@ -79,9 +79,9 @@ def _assistant(identifier: str, turn: str, tools: str) -> str:
 async def _fill(folder: Path) -> None:
     embedder = RandomVectors()
     async with open_store(folder, embedder) as store:
-        made = [await store.collections.create(name) for name in SIZES]
+        collections = [await store.collections.create(name) for name in SIZES]
     async with open_engine(str(folder), {}) as engine, open_collection_store(engine) as opened:
-        for collection, count in zip(made, SIZES.values(), strict=True):
+        for collection, count in zip(collections, SIZES.values(), strict=True):
             handle = await opened.open(collection)
             texts = [
                 Text(f"document{at // _PER_DOCUMENT}", text)

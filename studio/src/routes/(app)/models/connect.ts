@@ -124,19 +124,14 @@ export const chosenModel = (settings: Json, member: string): string =>
   modelText(placeOf(settings, member)[member]);
 
 /** Return settings with a chosen model; an empty text takes the choice away. */
-export function withModel(settings: Json, member: string, text: string): Json {
-  const copy = structuredClone(settings);
-  const place = placeOf(copy, member);
-  if (text) place[member] = modelValue(text);
-  else delete place[member];
-  return copy;
-}
+export const withModel = (settings: Json, member: string, text: string): Json =>
+  withMember(settings, member, modelValue(text));
 
-/** Return settings with a text; an empty one takes the member away. */
-export function withText(settings: Json, member: string, text: string): Json {
+/** Return settings with a member; one that is null or empty is taken away. */
+export function withMember(settings: Json, member: string, value: Json | string | null): Json {
   const copy = structuredClone(settings);
   const place = placeOf(copy, member);
-  if (text) place[member] = text;
+  if (value) place[member] = value;
   else delete place[member];
   return copy;
 }
