@@ -90,9 +90,8 @@ class Snapshots:
                 known.version = -1
                 known.snapshot = None
         except Exception:
-            # The engine searches it then, and says what is wrong.
+            # The engine searches this version then, and says what is wrong.
             log.exception("collection not copied into memory", collection=collection.id)
-            return
         known.next_at = time.monotonic() + _REST * (time.monotonic() - started)
         self._known[collection.id] = known
         self._known.move_to_end(collection.id)
