@@ -127,6 +127,9 @@ class Process:
         self._received += piece
 
 
+Started = Process | subprocess.Popen[bytes]
+
+
 def start(
     module: str,
     environment: Mapping[str, str],
@@ -136,8 +139,10 @@ def start(
     arguments: Sequence[str] = (),
     source: int | None = None,
     errors: int | None = None,
-) -> Process:
+) -> Started:
     """Start a module in a process of its own.
+
+    A process with a PYTHONPATH of its own loads its code anew.
 
     Args:
         module: Its name.
@@ -148,6 +153,16 @@ def start(
         source: The file descriptor that is its standard input, or None if it has none.
         errors: The file descriptor that standard error goes to, or None for `output`.
     """
+    if environment.get("PYTHONPATH") != os.environ.get("PYTHONPATH"):
+        return subprocess.Popen(  # noqa: S603 - our own modules
+            [sys.executable, "-m", module, *arguments],
+            env=environment,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL if source is None else source,
+            stdout=output,
+            stderr=output if errors is None else errors,
+            start_new_session=True,
+        )
     mask = os.umask(0)
     os.umask(mask)
     request = {

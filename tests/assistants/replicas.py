@@ -19,7 +19,7 @@ from pydantic import SecretStr
 from runtime.ports import free_port
 
 _TIMEOUT_SECONDS = 60.0
-Process = preloaded.Process | subprocess.Popen[bytes]
+Process = preloaded.Started
 
 
 @dataclass

@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +41,7 @@ class Processes:
     folder: Path
     environment: dict[str, str]
     ports: dict[str, int] = field(default_factory=dict)
-    running: dict[str, preloaded.Process | subprocess.Popen[bytes]] = field(default_factory=dict)
+    running: dict[str, preloaded.Started] = field(default_factory=dict)
     cwd: Path | None = None
     """Where their default folders are."""
 
@@ -54,17 +52,7 @@ class Processes:
     def start(self, module: str) -> None:
         environment = {**os.environ, **self.environment}
         with (self.folder / f"{module}.log").open("ab") as log:
-            if "PYTHONPATH" not in self.environment:
-                self.running[module] = preloaded.start(module, environment, log.fileno(), self.cwd)
-                return
-            self.running[module] = subprocess.Popen(  # noqa: S603 - our own modules
-                [sys.executable, "-m", module],
-                env=environment,
-                cwd=self.cwd,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            self.running[module] = preloaded.start(module, environment, log.fileno(), self.cwd)
 
     def kill(self, module: str) -> None:
         self.running[module].send_signal(signal.SIGKILL)

@@ -43,7 +43,7 @@ class Replica:
     environment: dict[str, str]
     address: str
     _stack: AsyncExitStack
-    _process: preloaded.Process | None = None
+    _process: preloaded.Started | None = None
     _stubs: tuple[Any, ...] = field(default=())
     identity: Identity = ANN
 
