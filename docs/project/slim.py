@@ -17,6 +17,8 @@ SOURCES = (".c", ".cpp", ".h", ".hpp", ".pxd", ".pxi", ".pyx")
 """What compiled modules were built of."""
 UNUSED = {
     "alembic/testing": "tests of extensions",
+    "hf_xet": "downloads from a hub of models",
+    "huggingface_hub": "downloads from a hub of models",
     "numpy/f2py": "wraps Fortran",
     "onnxruntime/capi/libonnxruntime.so.*": "the engine once more, for programs in C",
     "onnxruntime/quantization": "makes models smaller",

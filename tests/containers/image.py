@@ -37,7 +37,7 @@ class Image:
 
     def healthy(self, address: str) -> bool:
         """Run the image's own health check."""
-        (check,) = (found.text for found in stages()[2] if found.name == "HEALTHCHECK")
+        (check,) = (found.text for found in stages()[-1] if found.name == "HEALTHCHECK")
         ran = subprocess.run(  # noqa: S603 - the image's own command
             [SHELL, "-c", check.partition("CMD ")[2]],
             capture_output=True,
