@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from heddle_gateway.studio_pages import FOLDER
 from heddle_runtime.http.egress import SETTING
+from knowledge.pages.pdfs import pdf
 from playwright.sync_api import Browser, Page, expect
 from studio.cut_line import CutLine
 from studio.harness import KEY, LANGUAGES, PHONE, ROOT, VIEWS, Screen, running
@@ -220,6 +221,37 @@ def test_pictures_are_added_and_other_files_refused(school: School) -> None:
         expect(page.get_by_role("article")).to_contain_text("[image_url]")
         page.reload()
         expect(page.get_by_role("img", name="Picture of the question")).to_be_visible()
+
+
+def test_documents_become_text_of_the_conversation(school: School) -> None:
+    broken = {"name": "torn.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.4 torn"}
+    docx = {"name": "torn.docx", "mimeType": "", "buffer": b"PK\3\4 torn"}
+    loom = {"name": "loom.pdf", "mimeType": "application/pdf", "buffer": pdf("Sheds.", SHUTTLE)}
+    with school.screen() as screen:
+        page = begin(screen, school.reader)
+        chooser = page.locator("input[type=file]")
+        chooser.set_input_files([loom, docx])
+        ask(page, "What carries it?")
+        expect(page.get_by_role("alert")).to_contain_text("torn.docx cannot be read")
+        expect(page.get_by_label("Your question")).to_have_value("What carries it?")
+        screen.check(expected=("400",))
+        page.get_by_role("button", name="Remove torn.docx").click()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Send").click()
+        stored(page)
+        files = page.get_by_role("list", name="Files of the question")
+        for _ in range(2):
+            expect(files).to_contain_text("loom.pdf")
+            expect(page.get_by_role("article")).to_contain_text(SHUTTLE)
+            page.reload()
+        conversation = page.url.rsplit("/", 1)[1]
+        path = f"/v1/conversations/{conversation}/items"
+        items = school.studio.client.get(path, headers=school.learner).json()["data"]
+        content = next(each["content"] for each in items if each.get("role") == "user")
+        assert content[1]["file_data"].startswith("data:text/")
+        large = {**broken, "name": "large.pdf", "buffer": b"x" * 10_000_001}
+        chooser.set_input_files([large])
+        expect(page.get_by_role("alert")).to_contain_text("at most 10 MB")
 
 
 def test_a_conversation_is_searched_changed_saved_and_deleted(school: School) -> None:
