@@ -183,16 +183,21 @@ function openCalls(items: readonly Item[]): Answer["calls"] {
 
 /** Return the passages that searches found, and then other sources that the answer names. */
 function sourcesOf(items: readonly Item[]): Source[] {
-  const found = items.flatMap(({ results }) => results ?? []);
-  const sources = found.map(({ file_id, filename, text, score, attributes, vector_store_id }): Source => ({
-    title: filename ?? "",
-    excerpt: text ?? "",
-    origin: "",
-    store: vector_store_id ?? "",
-    file: file_id ?? "",
-    page: attributes?.page ?? null,
-    score: score ?? null,
-  }));
+  const found = items.flatMap(({ id, results }) =>
+    (results ?? []).map((result, index) => ({ ...result, cited: `${id}/results/${index}/page` })),
+  );
+  const sources = found.map(
+    ({ file_id, filename, text, score, attributes, vector_store_id, cited }): Source => ({
+      title: filename ?? "",
+      excerpt: text ?? "",
+      origin: "",
+      store: vector_store_id ?? "",
+      file: file_id ?? "",
+      page: attributes?.page ?? null,
+      score: score ?? null,
+      cited,
+    }),
+  );
   const names = new Set(sources.flatMap(({ title, file }) => [title, file]));
   for (const each of items
     .flatMap(({ content }) => content ?? [])
