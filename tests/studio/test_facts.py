@@ -361,9 +361,7 @@ def test_a_screen_shows_what_the_api_says(world: World, route: str) -> None:
         "knowledge": world.collection,
         "rubrics": world.rubric,
         "groups": world.group,
-    }.get(
-        route.split("/")[1] if "/" in route else "", world.assistant
-    )
+    }.get(route.split("/")[1] if "/" in route else "", world.assistant)
     path = facts.path or re.sub(r"^\(app\)/?", "", route)
     path = path.replace("[id]", identifier).replace("[file]", world.file).replace("[slug]", "uni")
     with world.studio.screen(language="en-GB") as screen:

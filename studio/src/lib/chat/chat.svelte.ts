@@ -51,6 +51,8 @@ export class Chat {
   stopping = $state(false);
   /** The identifier of the assistant that answers. */
   assistant = $state("");
+  /** Whether the user is told that teachers can read questions. */
+  informed = false;
   readonly turns: Turn[] = $derived(turnsTo(this.items, this.last));
   readonly running: boolean = $derived(this.live !== null && this.live.state !== "refused");
   #abort = new AbortController();
@@ -189,7 +191,7 @@ export class Chat {
       const id = this.conversation?.id;
       const model = `${MODEL_PREFIX}${this.assistant}`;
       const body = id
-        ? { model, input, conversation: { id, after }, background: true }
+        ? { model, input, conversation: { id, after, informed: this.informed }, background: true }
         : { model, input: [...this.#path(), ...input], store: false };
       const response = await startResponse(body, this.#abort.signal);
       await read(shown, response, (started) => this.#begun(started));

@@ -79,9 +79,9 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
         """Store texts: a conversation reads its documents once."""
         for index, item in enumerate(self.items):
             at = f"input[{index}].content["
-            found = {place: text for place, text in texts.items() if place.startswith(at)}
-            document = msgspec.json.decode(item.document_json) if found else {}
-            for place, text in found.items():
+            own = {place: text for place, text in texts.items() if place.startswith(at)}
+            document = msgspec.json.decode(item.document_json) if own else {}
+            for place, text in own.items():
                 encoded = b64encode(text.encode()).decode()
                 part = document["content"][int(place.removeprefix(at)[:-1])]
                 part["file_data"] = f"data:{READ};base64,{encoded}"

@@ -31,6 +31,7 @@ from heddle_assistants.conversations.owners import AnyRow, Owner, Owners, now, w
 from heddle_assistants.conversations.store import extended, find, row_of
 from heddle_assistants.database.schema import conversation_items, conversations, responses
 from heddle_assistants.field_checks import require
+from heddle_assistants.insights.copies import copying
 from heddle_assistants.insights.counting import Counting, adding
 
 _RESPONSE = Prepared(
@@ -130,6 +131,8 @@ class Answers:
                 )
                 calls.append(extension)
             calls += adding(connection, counted)
+            if counted and request.informed and owner.questions_read:
+                calls += copying(counted, response, documents)
             await store(connection, *calls, owner.counters())
             if owner.items > MAX_ITEMS:
                 await make_room(connection, owner, line)
