@@ -1,8 +1,7 @@
 """Copies of questions that teachers read: without names, and only of learners who were told."""
 
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from heddle.conversation.v1 import conversation_pb2 as pb
 from heddle.group.v1 import insights_pb2
@@ -12,7 +11,6 @@ from heddle_runtime.storage.database.prepared import Call, Prepared, Values
 from sqlalchemy import ColumnElement, and_, delete, false, insert, or_, select
 
 from heddle_assistants.accounts.resolved_settings import limits_of_organizations
-from heddle_assistants.conversations.words import texts_of
 from heddle_assistants.database.schema import assistants, learner_questions, organizations
 from heddle_assistants.usage.days import iso_day, today
 
@@ -22,19 +20,15 @@ _Q = learner_questions.c
 _INSERT = Prepared(insert(learner_questions), tuple(learner_questions.c.keys()))
 
 
-def copying(
-    counted: Values, response: pb.Response, documents: Sequence[Mapping[str, Any]]
-) -> list[Call]:
+def copying(counted: Values, response: pb.Response, texts: Iterable[str]) -> list[Call]:
     """Return what copies the question of a response; nothing if it has no text.
 
     Args:
         counted: What is counted of it.
         response: The response, which has ended.
-        documents: Its items.
+        texts: Those of the question.
     """
-    messages = (each for each in documents if each.get("role") == "user")
-    text = "\n".join(text for each in messages for text in texts_of(each)).strip()
-    if not text:
+    if not (text := "\n".join(texts).strip()):
         return []
     row = {
         "id": f"question_{secrets.token_hex(12)}",
