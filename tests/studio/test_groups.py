@@ -77,7 +77,7 @@ def test_a_course_from_its_first_learner_to_the_questions(school: School) -> Non
             page.get_by_role("link", name="To the assistants").click()
             page.get_by_role("link", name="Hidden tutor").wait_for()
             ask(page, screen.url, hidden, f"What is shed {number}?")
-            expect(page.get_by_text("Your teacher can read questions")).to_be_visible()
+            expect(page.get_by_text("Your teacher can read what you ask")).to_be_visible()
             expect(page.get_by_text("Exams on Monday.")).to_be_visible()
             page.get_by_role("button", name="Close").first.click()
             expect(page.get_by_text("Exams on Monday.")).to_have_count(0)
