@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from heddle_runtime.http.egress import SETTING
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 from studio.harness import KEY, PHONE, VIEWS, running
 from studio.school import School
 from studio.tutor import tutor
@@ -52,7 +52,11 @@ def course(school: School) -> tuple[str, str]:
         page.get_by_role("button", name="Make a link").click()
         link = page.get_by_label("Link for learners").input_value()
         page.get_by_role("button", name="Add by e-mail").click()
-        table = {"name": "list.csv", "mimeType": "text/csv", "buffer": b"Ben;BEN@uni.example\nx;y"}
+        table: FilePayload = {
+            "name": "list.csv",
+            "mimeType": "text/csv",
+            "buffer": b"Ben;BEN@uni.example\nx;y",
+        }
         page.get_by_label("Choose a CSV file").set_input_files([table])
         page.get_by_role("button", name="Add 1 address").click()
         expect(page.get_by_text("1 new learner is in the group.")).to_be_visible()
