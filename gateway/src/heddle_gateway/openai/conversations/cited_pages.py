@@ -40,8 +40,22 @@ async def get_cited_page(
     still be able to use the assistant, and the owner of the assistant to search the collection; the
     document must not have changed since the answer.
     """
+    try:
+        return picture_response(api, await _picture(api, conversation, id_, index))
+    except NotFoundError:  # whatever is missing: the caller need not know of the collection
+        raise NotFoundError(_MISSING) from None
+
+
+async def _picture(
+    api: Call, conversation: str, item_id: str, index: str
+) -> knowledge_pb2.GetPagePictureResponse:
+    """Return the picture, with the rights of the assistant's owner.
+
+    Raises:
+        NotFoundError: There is none for the caller.
+    """
     services = api.services
-    listed = pb.ListItemsRequest(conversation=conversation, id=id_, only_output=True)
+    listed = pb.ListItemsRequest(conversation=conversation, id=item_id, only_output=True)
     [item] = (await call(services.conversations.ListItems, listed)).items
     store, document, page = _place(item.document_json, index)
     grant = await _owner(services, item.response)
@@ -50,7 +64,7 @@ async def get_cited_page(
         request = knowledge_pb2.GetPagePictureRequest(
             collection=store, document=document, page=page, unchanged_since=item.create_time
         )
-        return picture_response(api, await call(services.knowledge.GetPagePicture, request))
+        return await call(services.knowledge.GetPagePicture, request)
 
 
 async def _owner(services: ServiceClients, response: str) -> Grant:
