@@ -9,7 +9,7 @@ import pytest
 from gateway.test_translate import PNG, ordered
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
 from heddle_gateway.http.error_responses import RejectedRequestError
-from heddle_gateway.openai.chat.file_references import MAX_FILE_CHARACTERS, inline_files
+from heddle_gateway.openai.chat.file_references import MAX_FILE_CHARACTERS, READ, inline_files
 from heddle_gateway.state import State
 from heddle_runtime.contract.conversations import question
 from heddle_runtime.errors import HeddleError
@@ -61,6 +61,9 @@ async def test_documents_become_text_and_pictures_pictures(tmp_path: Path) -> No
         for file in ({"file_data": encoded(PNG), "filename": "a.png"}, {"file_id": picture}):
             part = await inlined(desk, **file)
             assert (part.image.data, part.image.media_type) == (PNG, "image/png")
+
+        read = f"data:{READ};base64,{encoded(data)}"  # would be read as a PDF otherwise
+        assert "%PDF" in (await inlined(desk, file_data=read, filename="a.pdf")).text
 
         # Its provider may be able to read it.
         part = await inlined(desk, file_data=encoded(BROKEN), filename="a.pdf")

@@ -20,6 +20,7 @@ from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.http.error_responses import from_exception
 from heddle_gateway.http.json_text import parse
 from heddle_gateway.openai.chat.event_encoder import Answer
+from heddle_gateway.openai.chat.file_references import READ
 from heddle_gateway.openai.conversations.turns import Turn
 from heddle_gateway.openai.responses.encoder import ResponseEncoder
 from heddle_gateway.openai.responses.request import ResponsesRequest, checked, translated
@@ -443,3 +444,17 @@ async def test_absent_endpoints_say_what_there_is_instead(
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (404, "unsupported_endpoint")
     assert error["message"].startswith(f"Heddle does not offer {method} {path}. ")
+
+
+def test_a_stored_turn_has_the_text_of_a_document_instead_of_its_content() -> None:
+    document = {"type": "input_file", "filename": "a.pdf", "file_data": b64encode(b"%PDF").decode()}
+    items = [message([{"type": "input_text", "text": "Why?"}, document]), message("And?")]
+    request = parsed(items, Turn(stores=True))
+    request.adopt({"input[0].content[1]": "Hëddle", "content[0]": "of an earlier turn"})
+    content = json.loads(request.items[0].document_json)["content"]
+    assert content[0]["text"] == "Why?"
+    assert content[1]["filename"] == "a.pdf"
+    assert content[1]["file_data"] == f"data:{READ};base64,{b64encode('Hëddle'.encode()).decode()}"
+    stored = [each.document_json.encode() for each in request.items]
+    again = parsed("Go on", Turn(items=stored)).run
+    assert again.messages[0].parts[1].file.data.decode() == "Hëddle"

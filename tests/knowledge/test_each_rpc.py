@@ -125,7 +125,8 @@ async def test_pages_are_shown_and_interpreted(stub: "KnowledgeServiceAsyncStub"
 
     page = await stub.GetPage(pb.GetPageRequest(page=1, **names), **new_call_options(10))
     picture = await stub.GetPagePicture(
-        pb.GetPagePictureRequest(page=1, **names), **new_call_options(10)
+        pb.GetPagePictureRequest(collection="looms", document="a.pdf", page=1),
+        **new_call_options(10),
     )
     seen = await stub.InterpretPage(
         pb.InterpretPageRequest(page=1, prompt="What is it?", **names), **new_call_options(10)

@@ -242,6 +242,8 @@ class Usage(usage_pb2_grpc.UsageServiceServicer):
     reserved: list[usage_pb2.ReserveUsageRequest] = field(default_factory=list)
     refusals: list[Exception] = field(default_factory=list)
     """What reservations fail with."""
+    nears_end: bool = False
+    """What reservations say about the quota."""
     price: assistant_pb2.Price | None = None
     """Of every model."""
 
@@ -256,7 +258,7 @@ class Usage(usage_pb2_grpc.UsageServiceServicer):
         self.reserved.append(request)
         if self.refusals:
             raise self.refusals.pop(0)
-        return usage_pb2.ReserveUsageResponse()
+        return usage_pb2.ReserveUsageResponse(nears_end=self.nears_end)
 
     async def RecordUsage(
         self, request: usage_pb2.RecordUsageRequest, context: Context

@@ -85,6 +85,17 @@ async def test_every_request_to_the_model_reserves(limited: Harness) -> None:
     await settled(limited)
 
 
+@both_ways
+async def test_a_quota_that_nears_its_end_warns_once(limited: Harness, *, watched: bool) -> None:
+    limited.assistants.tools = [function("look", text="T")]
+    limited.connector.calls = 1
+    limited.usage.nears_end = True
+    events = await (limited.events if watched else limited.whole)(ask("1"))
+    warnings = [each.warning for each in events if each.warning]
+    assert warnings == ["The quota of this assistant nears its end. Tell its owner."]
+    assert len(limited.usage.reserved) == 2
+
+
 async def test_an_assistant_without_a_quota_reserves_nothing(limited: Harness) -> None:
     limited.assistants.quota = None
     await limited.events(ask("1"))

@@ -49,11 +49,15 @@ class School:
         key = (self.teacher if teacher else self.learner)["authorization"].removeprefix("Bearer ")
         return self.studio.screen(key=key, **options)
 
-    def _key(self, role: str) -> dict[str, str]:
-        client, email = self.studio.client, f"{role}@uni.example"
+    def person(self, name: str, role: str = "member") -> str:
+        """Return a key of a new user."""
+        client, email = self.studio.client, f"{name}@uni.example"
         client.put(f"/organizations/uni/users/{email}", json={"role": role}).raise_for_status()
-        body = {"name": role, "user": email, "organization": "uni"}
-        return {"authorization": f"Bearer {client.post('/keys', json=body).json()['key']}"}
+        body = {"name": name, "user": email, "organization": "uni"}
+        return str(client.post("/keys", json=body).raise_for_status().json()["key"])
+
+    def _key(self, role: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.person(role, role)}"}
 
     def _store(self) -> str:
         client, headers = self.studio.client, self.teacher

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from heddle_gateway.studio_pages import FOLDER
 from heddle_runtime.http.egress import SETTING
-from playwright.sync_api import Browser, Page, expect
+from knowledge.pages.pdfs import pdf
+from playwright.sync_api import Browser, FilePayload, Page, expect
 from studio.cut_line import CutLine
 from studio.harness import KEY, LANGUAGES, PHONE, ROOT, VIEWS, Screen, running
 from studio.school import SHUTTLE, School
@@ -138,8 +139,12 @@ def test_a_source_opens_at_its_page_also_after_a_reload(school: School) -> None:
         ask(page, "What carries the weft?")
         stored(page)
         page.get_by_role("list", name="Sources").get_by_role("button").first.click()
-        expect(page.get_by_role("complementary").locator("mark")).to_have_text(SHUTTLE)
-        screen.check(expected=("404",))  # learners may not read the collection
+        drawer = page.get_by_role("complementary")
+        expect(drawer.locator("mark")).to_have_text(SHUTTLE)
+        # Learners may not read the collection, but see the page that their answer cites.
+        expect(drawer.get_by_role("img", name="Picture of page 2")).to_be_visible()
+        screen.settle()
+        screen.check()
 
 
 def test_a_reload_and_a_lost_connection_find_the_answer_again(school: School) -> None:
@@ -220,6 +225,36 @@ def test_pictures_are_added_and_other_files_refused(school: School) -> None:
         expect(page.get_by_role("article")).to_contain_text("[image_url]")
         page.reload()
         expect(page.get_by_role("img", name="Picture of the question")).to_be_visible()
+
+
+def test_documents_become_text_of_the_conversation(school: School) -> None:
+    docx: FilePayload = {"name": "torn.docx", "mimeType": "", "buffer": b"PK\3\4 torn"}
+    large: FilePayload = {"name": "large.pdf", "mimeType": "", "buffer": b"x" * 10_000_001}
+    loom: FilePayload = {"name": "loom.pdf", "mimeType": "", "buffer": pdf("Sheds.", SHUTTLE)}
+    with school.screen() as screen:
+        page = begin(screen, school.reader)
+        chooser = page.locator("input[type=file]")
+        chooser.set_input_files([loom, docx])
+        ask(page, "What carries it?")
+        expect(page.get_by_role("alert")).to_contain_text("torn.docx cannot be read")
+        expect(page.get_by_label("Your question")).to_have_value("What carries it?")
+        screen.check(expected=("400",))
+        page.get_by_role("button", name="Remove torn.docx").click()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Send").click()
+        stored(page)
+        files = page.get_by_role("list", name="Files of the question")
+        for _ in range(2):
+            expect(files).to_contain_text("loom.pdf")
+            expect(page.get_by_role("article")).to_contain_text(SHUTTLE)
+            page.reload()
+        conversation = page.url.rsplit("/", 1)[1]
+        path = f"/v1/conversations/{conversation}/items"
+        items = school.studio.client.get(path, headers=school.learner).json()["data"]
+        content = next(each["content"] for each in items if each.get("role") == "user")
+        assert content[1]["file_data"].startswith("data:text/")
+        chooser.set_input_files([large])
+        expect(page.get_by_role("alert")).to_contain_text("at most 10 MB")
 
 
 def test_a_conversation_is_searched_changed_saved_and_deleted(school: School) -> None:

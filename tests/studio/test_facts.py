@@ -44,6 +44,7 @@ class World:
     collection: str
     file: str
     rubric: str
+    group: str
 
     def get(self, path: str) -> Json:
         """Return what a route answers."""
@@ -228,6 +229,25 @@ def rubrics(world: World) -> list[Row]:
     ]
 
 
+def groups(world: World) -> list[Row]:
+    return [
+        (
+            *(each["title"], str(each["member_count"]), str(len(each["assistants"]))),
+            day(each["created_at"]),
+        )
+        for each in world.get("/groups")["groups"]
+    ]
+
+
+def group(world: World) -> Row:
+    stored = world.get(f"/groups/{world.group}")
+    members = world.get(f"/groups/{world.group}/members")["members"]
+    return (
+        *(stored["title"], stored["code"]["code"], *stored["teachers"], "Weaver"),
+        *(each["email"] for each in members),
+    )
+
+
 def usable(world: World) -> list[str]:
     return [each["title"] for each in world.get("/assistants?selection=usable")["assistants"]]
 
@@ -236,11 +256,14 @@ SCREENS: dict[str, Facts] = {
     "(app)": Facts(texts=lambda it: [row[0] for row in assistants(it)] + [assistants(it)[0][3]]),
     "(app)/assistants": Facts(rows=assistants),
     "(app)/assistants/[id]": Facts(texts=lambda _: ("Weaver", "Looms")),
+    "(app)/assistants/[id]/insights": Facts(texts=lambda _: ("Fewer than three learners",)),
     "(app)/assistants/[id]/questions": Facts(texts=lambda _: ("What is a shed?",)),
     "(app)/assistants/[id]/sharing": Facts(texts=lambda _: ("Operator",)),
     "(app)/assistants/[id]/versions": Facts(texts=versions),
     "(app)/audit": Facts(rows=events),
     "(app)/gallery": Facts(),
+    "(app)/groups": Facts(rows=groups),
+    "(app)/groups/[id]": Facts(texts=group),
     "(app)/health": Facts(texts=components),
     "(app)/keys": Facts(rows=keys),
     "(app)/knowledge": Facts(rows=collections),
@@ -267,6 +290,7 @@ SCREENS: dict[str, Facts] = {
     ),
     "(chat)/chat": Facts(texts=usable, path="chat"),
     "(chat)/chat/[id]": Facts(texts=lambda _: ("Weaver",), path="chat/new?assistant=[id]"),
+    "(chat)/chat/join": Facts(texts=lambda _: ("Code of the group",), path="chat/join"),
     "(chat)/chat/framed/[assistant]": Facts(texts=lambda _: ("Weaver",), path="chat/framed/[id]"),
     "setup": Facts(),
     "sign-in": Facts(),
@@ -304,7 +328,12 @@ def world(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
         put("/organizations/uni/prices", json=cost).raise_for_status()
         key = {"name": "Script", "organization": "uni", "expires_at": 1_900_000_000}
         post("/keys", json=key).raise_for_status()
-        yield World(studio, assistant, store["id"], file, rubric)
+        course = {"title": "Weaving 1", "assistants": [assistant], "teachers": ["ann@uni.example"]}
+        group = post("/groups", json=course).raise_for_status().json()["id"]
+        post(f"/groups/{group}/code", json={}).raise_for_status()
+        learners = {"emails": ["ben@uni.example"]}
+        post(f"/groups/{group}/members", json=learners).raise_for_status()
+        yield World(studio, assistant, store["id"], file, rubric, group)
 
 
 def ingest(folder: Path, knowledge: str) -> None:
@@ -328,9 +357,11 @@ def test_formats_that_a_screen_promises_are_read() -> None:
 @pytest.mark.parametrize("route", SCREENS)
 def test_a_screen_shows_what_the_api_says(world: World, route: str) -> None:
     facts = SCREENS[route]
-    identifier = {"knowledge": world.collection, "rubrics": world.rubric}.get(
-        route.split("/")[1] if "/" in route else "", world.assistant
-    )
+    identifier = {
+        "knowledge": world.collection,
+        "rubrics": world.rubric,
+        "groups": world.group,
+    }.get(route.split("/")[1] if "/" in route else "", world.assistant)
     path = facts.path or re.sub(r"^\(app\)/?", "", route)
     path = path.replace("[id]", identifier).replace("[file]", world.file).replace("[slug]", "uni")
     with world.studio.screen(language="en-GB") as screen:

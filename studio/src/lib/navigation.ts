@@ -12,6 +12,7 @@ import MessagesSquare from "@lucide/svelte/icons/messages-square";
 import Plug from "@lucide/svelte/icons/plug";
 import ScrollText from "@lucide/svelte/icons/scroll-text";
 import Truck from "@lucide/svelte/icons/truck";
+import Users from "@lucide/svelte/icons/users";
 import Wrench from "@lucide/svelte/icons/wrench";
 import type { Path } from "$app/types";
 
@@ -30,6 +31,12 @@ const SCREENS: readonly Screen[] = [
   { path: "chat", title: "chat.title", icon: MessagesSquare },
   { path: "", title: "home.title", icon: House },
   { path: "assistants", title: "assistants.title", icon: Bot },
+  {
+    path: "groups",
+    title: "groups.title",
+    icon: Users,
+    visible: () => session.may("manage_assistants"),
+  },
   {
     path: "knowledge",
     title: "knowledge.title",

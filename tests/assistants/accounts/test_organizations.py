@@ -312,6 +312,7 @@ async def test_settings_that_are_none_are_shown_as_none_and_can_be_replaced(
         {"notices": ""},
         {"notice": 1},
         {"notice": "x" * 1_001},
+        {"banner": "x" * 501},
         {"link": "javascript:alert(1)"},
         {"frame_hosts": "https://example.org"},
         {"frame_hosts": ["example.org"]},
@@ -345,6 +346,10 @@ async def test_what_an_organisation_says_about_the_chat_is_resolved(accounts: Ac
                 "retention": {"conversations_days": 3},
             },
             pb.ChatSettings(frame_hosts=["lms.example", "*.uni.example"]),
+        ),
+        (
+            {"chat": {"banner": "Exams!"}, "retention": {"questions_days": 3}},
+            pb.ChatSettings(banner="Exams!", questions_read=True),
         ),
     ):
         await accounts.replace("uni", json.dumps(settings))

@@ -46,6 +46,7 @@ UNAUDITED = {
     ("conversations/owners.py", "reseal_owner_keys"): "changes no text, only its key's seal",
     ("conversations/owners.py", "writing"): "only owners read or change their conversations",
     ("following/claims.py", "claim"): "assigns the following to a service; changes no setting",
+    ("insights/copies.py", "expire"): "deletes what the settings no longer keep",
     ("jobs/store.py", "claim"): "assigns a job to a service; its start is in the log",
     ("jobs/store.py", "report"): "stores the progress of a job; its changes are in the log",
     ("versions/retention.py", "_empty"): "deletes what the settings no longer keep",

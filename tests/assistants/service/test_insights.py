@@ -11,12 +11,13 @@ from heddle.conversation.v1 import conversation_pb2
 from heddle.group.v1 import group_pb2
 from heddle.group.v1 import insights_pb2 as pb
 from heddle.person.v1 import person_pb2, person_pb2_grpc
-from heddle_assistants.database.schema import question_days
+from heddle_assistants.database.schema import learner_questions, question_days
+from heddle_assistants.insights.copies import expire
 from heddle_assistants.usage.days import DailyUsage
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, NotSetUpError
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.database.engine import Database
-from sqlalchemy import func, select, update
+from sqlalchemy import Table, func, select, update
 
 BOB = Identity("bob@uni.example", "uni", ("creator",))
 CHAIR = Identity("chair@uni.example", "uni", ("organization_admin",))
@@ -24,9 +25,14 @@ LEARNERS = [Identity(f"{name}@uni.example", "uni") for name in ("leo", "mia", "z
 
 
 async def ask(
-    caller: Caller, assistant: str, name: str, status: str = "completed", **output: Any
-) -> None:
-    """Store the answer of an assistant in a conversation of the caller."""
+    caller: Caller,
+    assistant: str,
+    name: str,
+    status: str = "completed",
+    question: str = "",
+    **output: Any,
+) -> str:
+    """Store the answer of an assistant in a conversation of the caller, and return this."""
     create = caller.conversations.CreateConversation
     created = await caller.ask(create, conversation_pb2.CreateConversationRequest())
     model = f"lamb_assistant.{assistant}"
@@ -42,6 +48,11 @@ async def ask(
     request = conversation_pb2.PutResponseRequest(
         response=response, output=[item] if status == "completed" else [], assistant=model
     )
+    if question:  # the caller was told that teachers read it
+        request.informed = True
+        content = [{"type": "input_text", "text": question}, {"type": "input_file"}]
+        document = {"id": f"ask_{name}", "type": "message", "role": "user", "content": content}
+        request.input.add(id=f"ask_{name}", document_json=json.dumps(document))
     request.first_token.FromMilliseconds(300)
     for _ in range(2):  # what is stored twice counts once
         await caller.ask(caller.conversations.PutResponse, request)
@@ -53,6 +64,7 @@ async def ask(
                 feedback=conversation_pb2.Feedback(rating=rating),
             )
             await caller.ask(caller.conversations.UpdateFeedback, feedback)
+    return created.conversation.id
 
 
 async def insights(caller: Caller, **members: str) -> pb.SummarizeQuestionsResponse:
@@ -151,6 +163,7 @@ async def test_counts_need_no_stored_texts_and_end_with_the_person(
     )
     erased = await admin.ask(persons.ErasePersonalData, erase)
     assert {each.name: each.count for each in erased.places}["question_days"] == 1
+    assert {each.name: each.count for each in erased.places}["learner_questions"] == 0
     assert await _rows(database) == 0
     with pytest.raises(NotSetUpError):
         await leo.ask(leo.conversations.PutResponse, request)
@@ -163,6 +176,61 @@ async def test_counts_need_no_stored_texts_and_end_with_the_person(
     await ada.ask(ada.assistants.DeleteAssistant, delete)
 
 
-async def _rows(database: Database) -> int:
+async def test_teachers_read_questions_if_the_organisation_allows_it_and_learners_know(
+    service: Service, database: Database
+) -> None:
+    ada, admin = service.as_(ADA), service.as_(ADMIN)
+    leo, mia, zoe = map(service.as_, LEARNERS)
+    assistant, group = await published(ada, *LEARNERS)
+    await ask(leo, assistant, "0", question="Before it was allowed?")
+    await allow(admin, '{"retention": {"questions_days": 30}}')
+    for caller, name, text in ((leo, "1", "Why? leo@uni.example"), (mia, "2", "How?")):
+        await ask(caller, assistant, name, question=text)
+    await ask(zoe, assistant, "3")  # was not told
+    await ask(ada, assistant, "4", question="My own?")
+    assert await questions(ada, assistant=assistant) == []  # of two learners
+    conversation = await ask(zoe, assistant, "5", status="failed", question="When?")
+    for members in ({"assistant": assistant}, {"group": group}):
+        texts = await questions(ada, **members)
+        assert len(texts) == 3
+        assert {"How?", "When?"} < set(texts)
+        assert not any("leo" in each for each in texts)
+    for refused in ({"assistant": assistant}, {"group": group}):
+        with pytest.raises(NotFoundError):
+            await questions(service.as_(BOB), **refused)
+
+    await ask(zoe, assistant, "6", question="Where?")
+    delete = conversation_pb2.DeleteConversationRequest(id=conversation)
+    await zoe.ask(zoe.conversations.DeleteConversation, delete)
+    assert sorted(await questions(ada, assistant=assistant))[::2] == ["How?", "Why? [redacted]"]
+    persons = person_pb2_grpc.PersonServiceStub(admin.connection)
+    erase = person_pb2.ErasePersonalDataRequest(
+        organization="uni",
+        email=LEARNERS[1].subject,
+        shared_things=person_pb2.SHARED_THINGS_DELETE,
+    )
+    erased = await admin.ask(persons.ErasePersonalData, erase)
+    assert {each.name: each.count for each in erased.places}["learner_questions"] == 1
+    assert await _rows(database, learner_questions) == 2
+    await allow(admin, "{}")
+    assert await questions(ada, assistant=assistant) == []
+    await expire(database)
+    await allow(admin, '{"retention": {"questions_days": 30}}')
+    assert await _rows(database, learner_questions) == 0
+
+
+async def allow(admin: Caller, settings: str) -> None:
+    organization = account_pb2.Organization(slug="uni", settings_json=settings)
+    put = account_pb2.PutOrganizationRequest(organization=organization)
+    await admin.ask(admin.accounts.PutOrganization, put)
+
+
+async def questions(caller: Caller, **members: str) -> list[str]:
+    request = pb.ListQuestionsRequest(**members)
+    listed = await caller.ask(caller.insights.ListQuestions, request)
+    return [each.text for each in listed.questions]
+
+
+async def _rows(database: Database, table: Table = question_days) -> int:
     async with database.reading() as connection:
-        return await connection.scalar(select(func.count()).select_from(question_days)) or 0
+        return await connection.scalar(select(func.count()).select_from(table)) or 0

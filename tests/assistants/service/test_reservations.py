@@ -40,12 +40,13 @@ async def priced(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
         yield running
 
 
-async def reserve(caller: Caller, number: str, name: str, tokens: int = 100, **more: Any) -> None:
+async def reserve(caller: Caller, number: str, name: str, tokens: int = 100, **more: Any) -> bool:
+    """Reserve, and return whether the quota nears its end."""
     fields = {"lifetime": Duration(seconds=60), "model": MODEL, **more}
     request = pb.ReserveUsageRequest(
         reservation_id=name, assistant_id=number, completion_tokens=tokens, **fields
     )
-    await caller.ask(caller.usage.ReserveUsage, request)
+    return (await caller.ask(caller.usage.ReserveUsage, request)).nears_end
 
 
 async def settle(caller: Caller, entry: int, number: str, name: str, tokens: int) -> None:
@@ -65,7 +66,7 @@ async def test_parallel_answers_reserve_no_more_than_the_quota(
     )
     refused = [each for each in outcomes if isinstance(each, ResourceExhaustedError)]
     # 10 of 100 micro-dollars each fit into 1,000.
-    assert (len(refused), outcomes.count(None)) == (10, 10)
+    assert (len(refused), outcomes.count(False)) == (10, 10)
     assert all(each.retry_after == 2 for each in refused)
 
 
@@ -178,7 +179,8 @@ async def test_replicas_share_reservations(
             ),
             return_exceptions=True,
         )
-    assert [type(each) for each in outcomes if each is not None] == [ResourceExhaustedError] * 10
+    refused = [each for each in outcomes if isinstance(each, BaseException)]
+    assert [type(each) for each in refused] == [ResourceExhaustedError] * 10
 
 
 HEAD = Identity("head@uni.example", "uni", (ORGANIZATION_ADMIN,))
@@ -216,3 +218,15 @@ async def test_an_author_may_set_a_quota_where_none_is(priced: Service, database
     assert (await author.get(number)).quota.limit_micros == 1_000
     with pytest.raises(PermissionDeniedError):
         await author.edit(number, metadata_json=json.dumps({"quota": {}}))
+
+
+async def test_less_than_a_tenth_of_a_quota_is_near_its_end(
+    priced: Service, database: Database
+) -> None:
+    number = await keep(database, metadata=METADATA)
+    service = priced.as_(SERVICE)
+    for entry, tokens in enumerate((900, 1)):  # of 1,000 micro-dollars
+        name = f"r{entry}"
+        assert not await reserve(service, number, name)
+        await settle(service, entry + 1, number, name, tokens)
+    assert await reserve(service, number, "last")

@@ -359,6 +359,10 @@ ROUTES: dict[str, Route] = {
     "GET /assistants/{assistant}/insights": Route(
         MANAGED | WITHOUT_RIGHT, _of(assistant="assistant")
     ),
+    "GET /groups/{group}/insights/questions": Route(MANAGED | WITHOUT_RIGHT, _of(group="group")),
+    "GET /assistants/{assistant}/insights/questions": Route(
+        MANAGED | WITHOUT_RIGHT, _of(assistant="assistant")
+    ),
     # Audit log
     "GET /audit": Route(
         AUDIT, lambda it: {"params": {"object_type": "assistant", "object_id": it.assistant}}
@@ -387,6 +391,11 @@ ROUTES: dict[str, Route] = {
     "POST /v1/conversations/{id}/items": Route(UPLOADED, _with(_CONVERSATION, items=_NEW_ITEMS)),
     "GET /v1/conversations/{conversation}/items/{id}": Route(UPLOADED, _ITEM),
     "DELETE /v1/conversations/{conversation}/items/{id}": Route(UPLOADED, _ITEM),
+    # The item cites nothing: `test_stored_responses.py` and `test_chat.py` have more.
+    "GET /v1/conversations/{conversation}/items/{id}/results/{index}/page": Route(
+        UPLOADED | {"owner": "404"},
+        lambda it: {"path": {"conversation": it.conversation, "id": it.item, "index": 0}},
+    ),
     "PUT /v1/conversations/{conversation}/items/{id}/feedback": Route(
         UPLOADED, _with(_ITEM, rating=1)
     ),

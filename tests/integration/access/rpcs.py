@@ -437,6 +437,12 @@ RPCS: dict[str, Rpc] = {
     "Insight.SummarizeQuestions of an assistant": Rpc(
         MANAGED | WITHOUT_RIGHT, lambda it: {"assistant": it.assistant}
     ),
+    "Insight.ListQuestions of a group": Rpc(
+        MANAGED | WITHOUT_RIGHT, lambda it: {"group": it.group}
+    ),
+    "Insight.ListQuestions of an assistant": Rpc(
+        MANAGED | WITHOUT_RIGHT, lambda it: {"assistant": it.assistant}
+    ),
     # Runs
     "Orchestrator.RunCompletion": Rpc(TRACED, _run),
     "Orchestrator.RunCompletion with a trace": Rpc(

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from heddle_knowledge.errors import UnreadableDocumentError
+from heddle_knowledge.reading import admission
 from heddle_knowledge.reading.admission import LARGEST_DOCUMENT, PDF, WORD, media_type_of
 from heddle_knowledge.reading.documents import parse
 from hypothesis import given
@@ -220,6 +222,13 @@ def test_names_suggest_media_types() -> None:
         "text/plain",
         "application/octet-stream",
     ]
+
+
+def test_the_chat_offers_the_documents_that_can_be_read() -> None:
+    source = (Path(__file__).parents[3] / "studio/src/lib/answers/attachments.ts").read_text()
+    endings = set(re.findall(r"(?<=[ \"])\.[a-z0-9]+", source))
+    known = {ending for ending in endings if media_type_of(f"a{ending}") != admission.UNKNOWN}
+    assert endings == known == set(admission._BY_SUFFIX) - {""}  # noqa: SLF001 - the whole list
 
 
 @pytest.mark.parametrize(

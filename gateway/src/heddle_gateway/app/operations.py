@@ -48,6 +48,7 @@ from heddle_gateway.openai import (
 )
 from heddle_gateway.openai.anthropic import endpoint as messages
 from heddle_gateway.openai.chat import completions
+from heddle_gateway.openai.conversations import cited_pages
 from heddle_gateway.openai.conversations import endpoint as conversations
 from heddle_gateway.openai.offered import offer_only
 from heddle_gateway.openai.responses import endpoint as responses
@@ -61,6 +62,7 @@ _MODULES = (
         text_completions,
         responses,
         conversations,
+        cited_pages,
         messages,
         images,
         served_images,

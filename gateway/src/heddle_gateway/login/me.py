@@ -42,6 +42,10 @@ class ChatFeatures(Model):
     notice: str = Field(description="A text for all users of the chat; empty for none.")
     link: str = Field(description="The address of a page about it; empty for none.")
     stores: bool = Field(description="Whether the organisation stores conversations.")
+    banner: str = Field(description="What the administrator announces; empty for nothing.")
+    questions_read: bool = Field(
+        description="Whether teachers can read questions, without names, of those who are told so."
+    )
 
 
 class Me(Model):
@@ -136,7 +140,13 @@ async def _chat(api: Call, organization: str) -> ChatFeatures:
         chat = (await api.state.organizations.of(organization, "")).chat
     except HeddleError:  # who the caller is does not depend on it
         chat = pb.ChatSettings()
-    return ChatFeatures(notice=chat.notice, link=chat.link, stores=not chat.stores_nothing)
+    return ChatFeatures(
+        notice=chat.notice,
+        link=chat.link,
+        stores=not chat.stores_nothing,
+        banner=chat.banner,
+        questions_read=chat.questions_read,
+    )
 
 
 def rights_of(identity: Identity) -> list[Right]:

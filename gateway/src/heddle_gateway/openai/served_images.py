@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from heddle.connector.v1.connector_pb2 import GetGeneratedImageRequest
-from heddle.knowledge.v1.knowledge_pb2 import GetPagePictureRequest
+from heddle.knowledge.v1.knowledge_pb2 import GetPagePictureRequest, GetPagePictureResponse
 from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 from starlette.responses import Response
@@ -76,7 +76,11 @@ async def get_image(api: Call, name: ImageName) -> Response:
 async def get_page(api: Call, id_: CollectionId, file: DocumentId, page: PageNumber) -> Response:
     """Get the image of a page of a document, for those who may search its collection."""
     request = GetPagePictureRequest(collection=id_, document=file, page=_number(page))
-    image = await call(api.services.knowledge.GetPagePicture, request)
+    return picture_response(api, await call(api.services.knowledge.GetPagePicture, request))
+
+
+def picture_response(api: Call, image: GetPagePictureResponse) -> Response:
+    """Return the response with the picture of a page."""
     api.set_etag(image.sha256)
     if api.knows(image.sha256):
         return Response(b"", 304, _REVALIDATED)

@@ -61,6 +61,7 @@ from heddle_assistants.groups.members import Members
 from heddle_assistants.groups.servicer import GroupServicer
 from heddle_assistants.groups.store import Groups
 from heddle_assistants.imports.rows import RowImport
+from heddle_assistants.insights.copies import expire as expire_copies
 from heddle_assistants.insights.counting import Counting
 from heddle_assistants.insights.servicer import InsightServicer
 from heddle_assistants.jobs.servicer import JobServicer
@@ -213,6 +214,7 @@ async def app(
             (partial(audit.expire, settings.audit_days), DAY, "events of the audit log"),
             (partial(expire, database, retention), HOUR, "versions of assistants"),
             (daily_usage.expire, DAY, "daily usage"),
+            (partial(expire_copies, database), HOUR, "copies of questions"),
             (
                 partial(expire_conversations, database, settings.conversation_days),
                 HOUR,

@@ -54,6 +54,7 @@ from heddle_orchestrator.trace import Tracing
 MERGING = "merging tool outputs"
 TOOLS_RAN = "tools_ran"
 _MAX_GRANT_SECONDS = 3_600.0  # for calls without a deadline
+_QUOTA_NEARS_END = "The quota of this assistant nears its end. Tell its owner."
 _INCOMPLETE = "The connector's answer was cut off."
 GenerateRequest = connector_pb2.GenerateWholeMessageRequest
 
@@ -273,7 +274,7 @@ class Completions:
             yield response
             return
         done = False
-        reservation = await self._reserve(plan_, context, request)
+        reservation, warnings = await self._reserve(plan_, context, request)
         with Counting(self.meter, plan_, reservation) as counted:
             with carrying(plan_.grant):
                 call = self.connectors.GenerateMessage(request.generation, **call_options(context))
@@ -285,6 +286,8 @@ class Completions:
                     if response.events and not done:
                         done = ends
                         counted.last = response.events
+                        if warnings:
+                            response.events.insert(0, warnings.pop())
                         yield response
             if not done:
                 raise ProviderGarbledError(_INCOMPLETE)
@@ -297,7 +300,8 @@ class Completions:
         response: pb.RunCompletionResponse | pb.RunWholeCompletionResponse,
     ) -> None:
         """Add the events of one request to the model to `response`, and count its tokens."""
-        reservation = await self._reserve(plan_, context, request)
+        reservation, warnings = await self._reserve(plan_, context, request)
+        response.events.extend(warnings)
         with Counting(self.meter, plan_, reservation) as counted, carrying(plan_.grant):
             whole = await self.connectors.GenerateWholeMessage(request, **call_options(context))
             if not map_events(whole.events[:], response.events):
@@ -305,12 +309,20 @@ class Completions:
                 raise ProviderGarbledError(_INCOMPLETE)
             counted.last = response.events
 
-    async def _reserve(self, plan_: Plan, context: Context, request: GenerateRequest) -> str:
-        """Reserve the costs of an answer if they count for a quota; else return an empty text."""
+    async def _reserve(
+        self, plan_: Plan, context: Context, request: GenerateRequest
+    ) -> tuple[str, list[pb.RunEvent]]:
+        """Reserve the costs of an answer if they count for a quota.
+
+        Returns the id of the reservation, which is empty without one, and a warning for the user if
+        the quota nears its end and no request of the run has said so.
+        """
         if not plan_.has_quota:
-            return ""
+            return "", []
         charged = charged_assistant(plan_)
-        return await self.reserver.reserve(charged, request.generation, context)
+        reservation, near = await self.reserver.reserve(charged, request.generation, context)
+        is_new, plan_.quota_nears_end = near and not plan_.quota_nears_end, near
+        return reservation, [pb.RunEvent(warning=_QUOTA_NEARS_END)] if is_new else []
 
     async def _generate_in_loop(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool

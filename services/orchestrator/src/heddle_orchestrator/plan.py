@@ -57,6 +57,8 @@ class Plan:
     """Whether answers must reserve their costs."""
     confirmations: RunConfirmations
     """The calls that the user confirmed and declined."""
+    quota_nears_end: bool = False
+    """Whether the last reservation says so."""
     grant: str = ""
     """The signed text that makes calls of other services a part of the run; see
     `heddle_runtime.identity.grants`."""

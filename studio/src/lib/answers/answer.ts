@@ -27,6 +27,8 @@ export interface Source {
   file: string;
   /** Counted from 1; null if unknown. */
   page: number | null;
+  /** Where the conversation has the picture of that page, for those who may not read the collection. */
+  cited?: string;
   score: number | null;
 }
 

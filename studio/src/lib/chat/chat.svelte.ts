@@ -3,7 +3,7 @@
  */
 
 import { ApiError } from "#lib/api/errors.ts";
-import type { Picture } from "#lib/answers/attachments.ts";
+import { type Attachment, contentOf } from "#lib/answers/attachments.ts";
 import { type Waiting } from "#lib/answers/answer.ts";
 import {
   cancelResponse,
@@ -19,11 +19,11 @@ import {
 } from "./api.ts";
 import { history } from "./history.svelte.ts";
 import {
+  attachmentsOf,
   type Feedback,
   isOpen,
   type Item,
   newestAfter,
-  picturesOf,
   textOf,
   type Turn,
   turnsTo,
@@ -51,6 +51,8 @@ export class Chat {
   stopping = $state(false);
   /** The identifier of the assistant that answers. */
   assistant = $state("");
+  /** Whether the user is told that teachers can read questions. */
+  informed = false;
   readonly turns: Turn[] = $derived(turnsTo(this.items, this.last));
   readonly running: boolean = $derived(this.live !== null && this.live.state !== "refused");
   #abort = new AbortController();
@@ -96,21 +98,18 @@ export class Chat {
   }
 
   /** Ask a question; without `after` at the end of what is shown. */
-  async ask(text: string, pictures: readonly Picture[] = [], after = this.last): Promise<void> {
+  async ask(text: string, attachments: readonly Attachment[] = [], after = this.last): Promise<void> {
     if (this.running) return;
-    const images = pictures.map(({ url }) => ({ type: "input_image", image_url: url }));
-    const words = text ? [{ type: "input_text", text }] : [];
-    const content = [...words, ...images];
+    const content = contentOf(text, attachments);
     const question: Item = { id: "", type: "message", role: "user", content };
     await this.#run(question, [], [{ type: "message", role: "user", content }], after);
   }
 
   /** Ask a question in other words, or with the same again: a branch beside the turn. */
   async change(turn: Turn, text = textOf(turn.question)): Promise<void> {
-    const pictures = picturesOf(turn.question);
     const parent = turn.question?.heddle?.parent ?? "";
     this.last = parent;
-    await this.ask(text, pictures, parent);
+    await this.ask(text, attachmentsOf(turn.question), parent);
   }
 
   /** Try again what the server has not begun. */
@@ -118,7 +117,12 @@ export class Chat {
     const live = this.live;
     if (live?.state !== "refused") return;
     this.live = null;
-    await this.ask(textOf(live.question), picturesOf(live.question));
+    await this.ask(textOf(live.question), attachmentsOf(live.question));
+  }
+
+  /** Take back a question that the server refuses. */
+  takeBack(): void {
+    if (this.live?.state === "refused") this.live = null;
   }
 
   /** Confirm or decline the calls that wait in the last turn. */
@@ -187,7 +191,7 @@ export class Chat {
       const id = this.conversation?.id;
       const model = `${MODEL_PREFIX}${this.assistant}`;
       const body = id
-        ? { model, input, conversation: { id, after }, background: true }
+        ? { model, input, conversation: { id, after, informed: this.informed }, background: true }
         : { model, input: [...this.#path(), ...input], store: false };
       const response = await startResponse(body, this.#abort.signal);
       await read(shown, response, (started) => this.#begun(started));

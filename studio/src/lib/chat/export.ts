@@ -1,6 +1,6 @@
 /** A conversation as a file. */
 
-import { answerOf, type Item, textOf, type Turn } from "./items.ts";
+import { answerOf, attachmentsOf, type Item, textOf, type Turn } from "./items.ts";
 
 interface Names {
   you: string;
@@ -12,7 +12,10 @@ interface Names {
 export function asMarkdown(title: string, turns: readonly Turn[], names: Names): string {
   const parts = [`# ${title}`];
   for (const { question, answer } of turns) {
-    if (question) parts.push(`## ${names.you}`, textOf(question));
+    if (question) {
+      const files = attachmentsOf(question).flatMap(({ name }) => (name ? [`[${name}]`] : []));
+      parts.push(`## ${names.you}`, [textOf(question), ...files].filter(Boolean).join("\n\n"));
+    }
     const { text, sources } = answerOf(answer);
     if (text) parts.push(`## ${names.assistant}`, text);
     if (sources.length > 0)

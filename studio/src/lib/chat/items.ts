@@ -1,6 +1,6 @@
 /** The items of a conversation as turns: a question, and what answers it. */
 
-import type { Picture } from "#lib/answers/attachments.ts";
+import type { Attachment } from "#lib/answers/attachments.ts";
 import { type Answer, emptyAnswer, type Source } from "#lib/answers/answer.ts";
 
 /** The path of a conversation, and where it branches, follow from the item before each item. */
@@ -42,6 +42,7 @@ export interface Part {
   type: string;
   text?: string;
   image_url?: string;
+  file_data?: string;
   filename?: string;
   annotations?: Annotation[];
 }
@@ -144,9 +145,12 @@ export const textOf = (item: Item | null): string =>
     .flatMap((part) => (part.text && part.type !== "input_file" ? [part.text] : []))
     .join("\n");
 
-/** Return the pictures of a question. */
-export const picturesOf = (question: Item | null): Picture[] =>
-  (question?.content ?? []).flatMap(({ image_url }) => (image_url ? [{ name: "", url: image_url }] : []));
+/** Return the files of a question. The server stores documents as their texts. */
+export const attachmentsOf = (question: Item | null): Attachment[] =>
+  (question?.content ?? []).flatMap(({ image_url, file_data, filename = "" }) => {
+    const url = image_url ?? file_data;
+    return url ? [{ name: filename, url, picture: image_url !== undefined }] : [];
+  });
 
 /** Return the items of an answer in the form that an answer is shown in. */
 export function answerOf(items: readonly Item[]): Answer {
@@ -179,16 +183,21 @@ function openCalls(items: readonly Item[]): Answer["calls"] {
 
 /** Return the passages that searches found, and then other sources that the answer names. */
 function sourcesOf(items: readonly Item[]): Source[] {
-  const found = items.flatMap(({ results }) => results ?? []);
-  const sources = found.map(({ file_id, filename, text, score, attributes, vector_store_id }): Source => ({
-    title: filename ?? "",
-    excerpt: text ?? "",
-    origin: "",
-    store: vector_store_id ?? "",
-    file: file_id ?? "",
-    page: attributes?.page ?? null,
-    score: score ?? null,
-  }));
+  const found = items.flatMap(({ id, results }) =>
+    (results ?? []).map((result, index) => ({ ...result, cited: `${id}/results/${index}/page` })),
+  );
+  const sources = found.map(
+    ({ file_id, filename, text, score, attributes, vector_store_id, cited }): Source => ({
+      title: filename ?? "",
+      excerpt: text ?? "",
+      origin: "",
+      store: vector_store_id ?? "",
+      file: file_id ?? "",
+      page: attributes?.page ?? null,
+      score: score ?? null,
+      cited,
+    }),
+  );
   const names = new Set(sources.flatMap(({ title, file }) => [title, file]));
   for (const each of items
     .flatMap(({ content }) => content ?? [])

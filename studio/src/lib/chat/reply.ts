@@ -121,6 +121,10 @@ const DEMONSTRATION = "A demonstration model answers";
 /** Return whether a warning says that the model that is part of Heddle has answered. */
 export const isDemonstration = (warning: string): boolean => warning.startsWith(DEMONSTRATION);
 
+/** Return whether a warning says that the assistant has spent nearly all that it may. */
+export const isQuotaNear = (warning: string): boolean =>
+  warning.startsWith("The quota of this assistant nears");
+
 /** Return the error of a response that failed. */
 export const errorOf = (outcome: Outcome): unknown =>
   outcome.status === "failed" ? failure(outcome.error ?? {}) : null;

@@ -13,7 +13,9 @@ import type editor from "./editor/en.json";
 import type form from "./form/en.json";
 import type frame from "./frame/en.json";
 import type gallery from "./gallery/en.json";
+import type groups from "./groups/en.json";
 import type health from "./health/en.json";
+import type insights from "./insights/en.json";
 import type knowledge from "./knowledge/en.json";
 import type members from "./members/en.json";
 import type migration from "./migration/en.json";
@@ -40,7 +42,9 @@ interface Texts {
   form: typeof form;
   frame: typeof frame;
   gallery: typeof gallery;
+  groups: typeof groups;
   health: typeof health;
+  insights: typeof insights;
   knowledge: typeof knowledge;
   members: typeof members;
   migration: typeof migration;
@@ -63,6 +67,7 @@ export type TextKey = { [P in Part]: keyof Texts[P] }[Part];
 const PARTS: Readonly<Record<string, readonly Part[]>> = {
   assistants: ["assistants", "form", "models"],
   "assistants/[id]": ["answers", "assistants", "catalog", "editor", "form", "members", "models", "trial"],
+  "assistants/[id]/insights": ["insights"],
   "assistants/[id]/questions": ["answers", "assistants", "questions", "trial"],
   "assistants/[id]/sharing": ["assistants", "sharing"],
   "assistants/[id]/versions": ["assistants", "members", "versions"],
@@ -70,7 +75,10 @@ const PARTS: Readonly<Record<string, readonly Part[]>> = {
   chat: ["chat"],
   "chat/[id]": ["answers", "chat"],
   "chat/framed/[assistant]": ["answers", "chat"],
+  "chat/join": ["chat"],
   gallery: ["assistants", "gallery", "models"],
+  groups: ["groups"],
+  "groups/[id]": ["groups", "insights"],
   health: ["health"],
   keys: ["frame", "organizations"],
   knowledge: ["knowledge"],

@@ -1,14 +1,14 @@
 /** Asks an assistant one question of a conversation, and follows the answer. */
 
 import { send } from "#lib/api/client.ts";
-import type { Picture } from "#lib/answers/attachments.ts";
+import type { Attachment } from "#lib/answers/attachments.ts";
 import { type Answer, emptyAnswer, type Waiting, waiting } from "#lib/answers/answer.ts";
 import { events, StreamCut } from "#lib/answers/stream.ts";
 import { add } from "./chunks.ts";
 
 export interface Turn {
   question: string;
-  pictures: Picture[];
+  attachments: Attachment[];
   answer: Answer;
   /** The calls that the user confirmed or declined before the answer. */
   decided: Decided[];
@@ -40,9 +40,9 @@ interface Message {
 
 const MILLISECONDS = 1000;
 
-export const newTurn = (question: string, pictures: Picture[] = []): Turn => ({
+export const newTurn = (question: string, attachments: Attachment[] = []): Turn => ({
   question,
-  pictures,
+  attachments,
   answer: emptyAnswer(),
   decided: [],
   between: [],
@@ -112,8 +112,12 @@ function messages(turns: readonly Turn[]): Message[] {
   });
 }
 
-function content({ question, pictures }: Turn): unknown {
-  if (pictures.length === 0) return question;
-  const images = pictures.map(({ url }) => ({ type: "image_url", image_url: { url } }));
-  return [{ type: "text", text: question }, ...images];
+function content({ question, attachments }: Turn): unknown {
+  if (attachments.length === 0) return question;
+  const files = attachments.map(({ name, url, picture }) =>
+    picture
+      ? { type: "image_url", image_url: { url } }
+      : { type: "file", file: { filename: name, file_data: url } },
+  );
+  return [{ type: "text", text: question }, ...files];
 }

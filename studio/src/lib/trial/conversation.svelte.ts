@@ -1,6 +1,6 @@
 /** A conversation with an assistant: questions, answers, and what runs now. */
 
-import type { Picture } from "#lib/answers/attachments.ts";
+import type { Attachment } from "#lib/answers/attachments.ts";
 import { readDraft, writeDraft } from "#lib/draft.svelte.ts";
 import { ask, decide, newTurn, type Target, type Turn } from "./ask.ts";
 
@@ -8,7 +8,7 @@ export class Conversation {
   turns: Turn[] = $state([]);
   /** What is typed and not sent. */
   question = $state("");
-  pictures: readonly Picture[] = $state.raw([]);
+  attachments: readonly Attachment[] = $state.raw([]);
   readonly running: boolean = $derived.by(() => this.turns.at(-1)?.state === "running");
   #stop: AbortController | null = null;
 
@@ -34,10 +34,10 @@ export class Conversation {
   /** Send what is typed. It stays in the box if nothing can be sent. */
   async ask(): Promise<void> {
     const text = this.question.trim();
-    if (this.running || (!text && this.pictures.length === 0)) return;
-    const turn = newTurn(text, [...this.pictures]);
+    if (this.running || (!text && this.attachments.length === 0)) return;
+    const turn = newTurn(text, [...this.attachments]);
     this.question = "";
-    this.pictures = [];
+    this.attachments = [];
     this.turns.push(turn);
     await this.#run();
   }
@@ -46,7 +46,7 @@ export class Conversation {
   async again(): Promise<void> {
     const last = this.turns.at(-1);
     if (!last || this.running) return;
-    this.turns[this.turns.length - 1] = newTurn(last.question, last.pictures);
+    this.turns[this.turns.length - 1] = newTurn(last.question, last.attachments);
     await this.#run();
   }
 
@@ -64,7 +64,7 @@ export class Conversation {
     if (!last || this.running) return;
     this.turns.pop();
     this.question = last.question;
-    this.pictures = last.pictures;
+    this.attachments = last.attachments;
   }
 
   stop(): void {

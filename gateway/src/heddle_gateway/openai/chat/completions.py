@@ -177,7 +177,8 @@ async def _complete(
     log_fields.current().assistant = chat_request.run.assistant_reference
     _read_trace_header(request, chat_request)
     if chat_request.has_parts:
-        await inline_files(state, chat_request.run, chat_request.places)
+        texts = await inline_files(state, chat_request.run, chat_request.places)
+        chat_request.adopt(texts)
     answer = Answer(request.request_id, view, partial(served_images.link, state, request))
     if chat_request.background:
         return await chat_request.detach(state, request, answer)

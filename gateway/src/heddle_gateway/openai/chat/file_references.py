@@ -20,10 +20,14 @@ MAX_FILE_CHARACTERS = 200_000
 _PDF = "application/pdf"
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _END = "</attached_files>"
+READ = "text/vnd.heddle.read"
+"""The media type of the text of a file that was read in an earlier turn."""
 _UNKNOWN = "is no file of yours. Upload it with POST /v1/files, or send it as file_data"
 
 
-async def inline_files(state: State, run: RunCompletionRequest, places: Sequence[str] = ()) -> None:
+async def inline_files(
+    state: State, run: RunCompletionRequest, places: Sequence[str] = ()
+) -> dict[str, str]:
     """Replace each file of a conversation by what models read: its text, or an image.
 
     A PDF without text stays a file, which the model's provider may be able to read.
@@ -33,13 +37,16 @@ async def inline_files(state: State, run: RunCompletionRequest, places: Sequence
         run: The request, whose files are replaced.
         places: The places of the messages in a body of another form than a chat completion's.
 
+    Returns:
+        The texts of the files whose contents the request has, by their places.
+
     Raises:
         InvalidRequestError: The caller has no such file, no text can be read from it, or the files
             are too large.
         RejectedRequestError: The text of a file is too long.
         HeddleError: The files are not available.
     """
-    size = 0
+    size, texts = 0, dict[str, str]()
     for place, member, part in _references(run, places):
         media = part.file if part.HasField("file") else part.image
         at = place
@@ -59,11 +66,16 @@ async def inline_files(state: State, run: RunCompletionRequest, places: Sequence
             image = Media(data=media.data, media_type=media.media_type)
             part.image.CopyFrom(image)
         elif text := await _text(state, media, at):
+            if at == place:
+                texts[place] = text
             part.text = _attached(media.filename, text)
+    return texts
 
 
 async def _text(state: State, media: Media, place: str) -> str:
     """Return the text of a file, an empty one if its model may read what readers cannot."""
+    if media.media_type == READ:
+        return media.data.decode(errors="replace")[:MAX_FILE_CHARACTERS]
     name = media.filename or "file"
     request = files_pb2.GetFileTextRequest(
         data=media.data,

@@ -1,7 +1,7 @@
 """Translates the body of a chat completion into a request to the orchestrator."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -80,6 +80,9 @@ class ChatRequest(msgspec.Struct, frozen=True):
         """Return what writes a choice of a streamed response."""
         trace, legacy = self.run.include_trace, self.legacy
         return StreamEncoder(*about, answer, usage=self.usage, trace=trace, legacy=legacy)
+
+    def adopt(self, texts: Mapping[str, str]) -> None:
+        """Store the texts of files, by their places, instead of their contents."""
 
     async def detach(self, state: State, request: RawRequest, answer: Answer) -> RawResponse | None:
         """Begin a run in the background; return its response, None if its events were sent."""

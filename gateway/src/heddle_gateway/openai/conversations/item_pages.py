@@ -37,9 +37,12 @@ class ItemPage(Model):
 
 def page_request(query: ItemQuery, **of: str) -> pb.ListItemsRequest:
     """Return the request for a page of the items of a conversation or response."""
-    return pb.ListItemsRequest(
-        page_size=query.limit, after=query.after, newest_first=query.order == "desc", **of
+    request = pb.ListItemsRequest(
+        page_size=query.limit, after=query.after, newest_first=query.order == "desc"
     )
+    for name, identifier in of.items():
+        setattr(request, name, identifier)
+    return request
 
 
 def item_page(listed: pb.ListItemsResponse) -> ItemPage:

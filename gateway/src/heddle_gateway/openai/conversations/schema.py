@@ -112,6 +112,11 @@ class ConversationReference(Model):
         description="An extension of OpenAI's form: the item that the turn follows instead of the "
         "last one, which begins a branch. If empty, the turn follows none.",
     )
+    informed: bool = Field(
+        default=False,
+        description="An extension of OpenAI's form: whether the person was told that teachers can "
+        "read the question without a name. Only then the organisation may copy it for them.",
+    )
 
 
 class ConversationBody(Model):

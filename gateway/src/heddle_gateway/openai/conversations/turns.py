@@ -40,6 +40,8 @@ class Turn(msgspec.Struct, frozen=True):
     conversation: str = ""
     after: str | None = None
     """The item that its input follows, empty for none, None for the end of the conversation."""
+    informed: bool = False
+    """Whether the person was told that teachers can read the question."""
     items: Sequence[bytes] = ()
     """The JSON texts of the items before it."""
     references: Mapping[str, bytes] = {}
@@ -81,6 +83,7 @@ async def read_turn(state: State, body: ConversationBody, members: Mapping[str, 
         previous,
         conversation,
         items[-1].id if previous and items else after,
+        getattr(body.conversation, "informed", False),
         [each.document_json.encode() for each in items],
         {each.id: each.document_json.encode() for each in context.single_items},
     )
@@ -160,6 +163,7 @@ def put_request(
         ],
         after=turn.after,
         assistant=model,
+        informed=turn.informed,
     )
 
 

@@ -1,5 +1,6 @@
 """Translates the body of `/v1/responses` into a request to the orchestrator."""
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai.chat.event_encoder import Answer, Encoder
+from heddle_gateway.openai.chat.file_references import READ
 from heddle_gateway.openai.chat.options import declare, function_choice, left_out, set_options
 from heddle_gateway.openai.chat.request import ChatRequest, count_parts, is_task
 from heddle_gateway.openai.chat.schema import Function
@@ -72,6 +74,18 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
     def encoder(self, answer: Answer, *, streamed: bool = True) -> ResponseEncoder:
         """Return what writes the response, streamed or whole."""
         return ResponseEncoder(self.form, answer, trace=self.run.include_trace, streamed=streamed)
+
+    def adopt(self, texts: Mapping[str, str]) -> None:
+        """Store texts: a conversation reads its documents once."""
+        for index, item in enumerate(self.items):
+            at = f"input[{index}].content["
+            own = {place: text for place, text in texts.items() if place.startswith(at)}
+            document = msgspec.json.decode(item.document_json) if own else {}
+            for place, text in own.items():
+                encoded = b64encode(text.encode()).decode()
+                part = document["content"][int(place.removeprefix(at)[:-1])]
+                part["file_data"] = f"data:{READ};base64,{encoded}"
+                item.document_json = msgspec.json.encode(document).decode()
 
     async def detach(self, state: State, request: RawRequest, answer: Answer) -> RawResponse | None:
         """Begin a run in the background; return its response, None if its events were sent."""

@@ -1316,12 +1316,20 @@ class ChatSettings(_message.Message):
     LINK_FIELD_NUMBER: _builtins.int
     FRAME_HOSTS_FIELD_NUMBER: _builtins.int
     STORES_NOTHING_FIELD_NUMBER: _builtins.int
+    BANNER_FIELD_NUMBER: _builtins.int
+    QUESTIONS_READ_FIELD_NUMBER: _builtins.int
     notice: _builtins.str
     """A text for all users of the chat, at most 1000 characters."""
     link: _builtins.str
     """The address of a page about it, `https:` or `http:`."""
     stores_nothing: _builtins.bool
     """Whether the organisation stores no conversations."""
+    banner: _builtins.str
+    """What the administrator announces above all screens of the chat, at most 500 characters."""
+    questions_read: _builtins.bool
+    """Whether teachers can read the questions of learners who were told so, without names:
+    `questions_days` of the settings' `retention`.
+    """
     @_builtins.property
     def frame_hosts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The hosts whose pages may show the chat in a frame, as `example.org` or `*.example.org`."""
@@ -1333,10 +1341,12 @@ class ChatSettings(_message.Message):
         link: _builtins.str = ...,
         frame_hosts: _abc.Iterable[_builtins.str] | None = ...,
         stores_nothing: _builtins.bool = ...,
+        banner: _builtins.str = ...,
+        questions_read: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["frame_hosts", b"frame_hosts", "link", b"link", "notice", b"notice", "stores_nothing", b"stores_nothing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["banner", b"banner", "frame_hosts", b"frame_hosts", "link", b"link", "notice", b"notice", "questions_read", b"questions_read", "stores_nothing", b"stores_nothing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1394,6 +1404,7 @@ class Retention(_message.Message):
     IMAGES_DAYS_FIELD_NUMBER: _builtins.int
     USAGE_DAYS_FIELD_NUMBER: _builtins.int
     CONVERSATIONS_DAYS_FIELD_NUMBER: _builtins.int
+    QUESTIONS_DAYS_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     uploads_days: _builtins.int
@@ -1404,6 +1415,8 @@ class Retention(_message.Message):
     """The usage of days."""
     conversations_days: _builtins.int
     """Conversations and responses that have not changed. If 0, nothing is stored."""
+    questions_days: _builtins.int
+    """Copies of questions for teachers. If 0, there are none."""
     def __init__(
         self,
         *,
@@ -1412,10 +1425,11 @@ class Retention(_message.Message):
         images_days: _builtins.int = ...,
         usage_days: _builtins.int = ...,
         conversations_days: _builtins.int | None = ...,
+        questions_days: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_conversations_days", b"_conversations_days", "conversations_days", b"conversations_days"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_conversations_days", b"_conversations_days", "conversations_days", b"conversations_days", "images_days", b"images_days", "organization", b"organization", "uploads_days", b"uploads_days", "usage_days", b"usage_days"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_conversations_days", b"_conversations_days", "conversations_days", b"conversations_days", "images_days", b"images_days", "organization", b"organization", "questions_days", b"questions_days", "uploads_days", b"uploads_days", "usage_days", b"usage_days"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__conversations_days: _TypeAlias = _typing.Literal["conversations_days"]  # noqa: Y015
     _WhichOneofArgType__conversations_days: _TypeAlias = _typing.Literal["_conversations_days", b"_conversations_days"]  # noqa: Y015

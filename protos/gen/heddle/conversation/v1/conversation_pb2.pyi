@@ -572,6 +572,7 @@ class ListItemsRequest(_message.Message):
     AFTER_FIELD_NUMBER: _builtins.int
     NEWEST_FIRST_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
+    ONLY_OUTPUT_FIELD_NUMBER: _builtins.int
     conversation: _builtins.str
     """A conversation: all its items."""
     response: _builtins.str
@@ -584,6 +585,8 @@ class ListItemsRequest(_message.Message):
     """Whether the newest come first."""
     id: _builtins.str
     """Only this item."""
+    only_output: _builtins.bool
+    """Only items that the output of a response has: no client wrote them."""
     def __init__(
         self,
         *,
@@ -593,10 +596,11 @@ class ListItemsRequest(_message.Message):
         after: _builtins.str = ...,
         newest_first: _builtins.bool = ...,
         id: _builtins.str = ...,
+        only_output: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "of", b"of", "response", b"response"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "conversation", b"conversation", "id", b"id", "newest_first", b"newest_first", "of", b"of", "page_size", b"page_size", "response", b"response"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "conversation", b"conversation", "id", b"id", "newest_first", b"newest_first", "of", b"of", "only_output", b"only_output", "page_size", b"page_size", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_of: _TypeAlias = _typing.Literal["conversation", "response"]  # noqa: Y015
     _WhichOneofArgType_of: _TypeAlias = _typing.Literal["of", b"of"]  # noqa: Y015
@@ -827,6 +831,7 @@ class PutResponseRequest(_message.Message):
     AFTER_FIELD_NUMBER: _builtins.int
     ASSISTANT_FIELD_NUMBER: _builtins.int
     FIRST_TOKEN_FIELD_NUMBER: _builtins.int
+    INFORMED_FIELD_NUMBER: _builtins.int
     after: _builtins.str
     """The item that its input follows: of a response without a conversation, the last one of the
     response before it; of a conversation, one that the turn follows instead of the last one. If it
@@ -834,6 +839,10 @@ class PutResponseRequest(_message.Message):
     """
     assistant: _builtins.str
     """The assistant, as `lamb_assistant.1`."""
+    informed: _builtins.bool
+    """Whether the person was told that teachers can read the question without a name. Only then, and
+    if the organisation allows it, it is copied for `InsightService.ListQuestions`.
+    """
     @_builtins.property
     def response(self) -> Global___Response:
         """The response."""
@@ -859,10 +868,11 @@ class PutResponseRequest(_message.Message):
         after: _builtins.str | None = ...,
         assistant: _builtins.str = ...,
         first_token: _duration_pb2.Duration | None = ...,
+        informed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "first_token", b"first_token", "response", b"response"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "assistant", b"assistant", "first_token", b"first_token", "input", b"input", "output", b"output", "response", b"response"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after", "assistant", b"assistant", "first_token", b"first_token", "informed", b"informed", "input", b"input", "output", b"output", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
     _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015

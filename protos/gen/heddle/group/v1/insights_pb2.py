@@ -28,13 +28,23 @@ from heddle.call.v1 import call_pb2 as heddle_dot_call_dot_v1_dot_call__pb2
 from heddle.rest.v1 import rest_pb2 as heddle_dot_rest_dot_v1_dot_rest__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eheddle/group/v1/insights.proto\x12\x0fheddle.group.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x19heddle/call/v1/call.proto\x1a\x19heddle/rest/v1/rest.proto\"\xcc\x01\n\x19SummarizeQuestionsRequest\x12+\n\tassistant\x18\x01 \x01(\tB\r\xe2\x41\x01\x01\x8a\xb5\x18\x05\x62\x03\"1\"R\tassistant\x12\x1a\n\x05group\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x05group\x12\x33\n\tfirst_day\x18\x03 \x01(\tB\x16\xe2\x41\x01\x01\x8a\xb5\x18\x0e\x62\x0c\"2026-01-31\"R\x08\x66irstDay\x12\x31\n\x08last_day\x18\x04 \x01(\tB\x16\xe2\x41\x01\x01\x8a\xb5\x18\x0e\x62\x0c\"2026-01-31\"R\x07lastDay\"\xd9\x01\n\x0eQuestionCounts\x12\x1c\n\tquestions\x18\x01 \x01(\x03R\tquestions\x12\'\n\x0fwithout_sources\x18\x02 \x01(\x03R\x0ewithoutSources\x12\x1a\n\x08\x66\x61ilures\x18\x03 \x01(\x03R\x08\x66\x61ilures\x12\x18\n\x07helpful\x18\x04 \x01(\x03R\x07helpful\x12\x1c\n\tunhelpful\x18\x05 \x01(\x03R\tunhelpful\x12,\n\x12\x66irst_token_millis\x18\x06 \x01(\x03R\x10\x66irstTokenMillis\"`\n\x0bQuestionDay\x12\x10\n\x03\x64\x61y\x18\x01 \x01(\tR\x03\x64\x61y\x12?\n\x06\x63ounts\x18\x02 \x01(\x0b\x32\x1f.heddle.group.v1.QuestionCountsB\x06\x8a\xb5\x18\x02\x10\x03R\x06\x63ounts\"\xf4\x01\n\x1aSummarizeQuestionsResponse\x12\x17\n\x07too_few\x18\x01 \x01(\x08R\x06tooFew\x12\x1a\n\x08learners\x18\x02 \x01(\x05R\x08learners\x12\x35\n\x05total\x18\x03 \x01(\x0b\x32\x1f.heddle.group.v1.QuestionCountsR\x05total\x12\x30\n\x04\x64\x61ys\x18\x04 \x03(\x0b\x32\x1c.heddle.group.v1.QuestionDayR\x04\x64\x61ys:8\x8a\xb5\x18\x34\n\x10QuestionInsights\x1a What learners asked in a period.2\xbd\x04\n\x0eInsightService\x12\xaa\x04\n\x12SummarizeQuestions\x12*.heddle.group.v1.SummarizeQuestionsRequest\x1a+.heddle.group.v1.SummarizeQuestionsResponse\"\xba\x03\x90\x02\x01\x88\xb5\x18\x02\x92\xb5\x18\xea\x02\n\x06groups2\xb4\x01\x43ount what learners asked an assistant, by day of UTC.\n\nFor those who may edit it, whose own questions do not count. With fewer than three learners in the period, all counts are 0.:\xa8\x01\x43ount what the learners of a group asked its assistants, by day of UTC.\n\nFor those who manage the group. With fewer than three learners in the period, all counts are 0.\x82\xd3\xe4\x93\x02>\x12 /assistants/{assistant}/insightsZ\x1a\x12\x18/groups/{group}/insightsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eheddle/group/v1/insights.proto\x12\x0fheddle.group.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x19heddle/call/v1/call.proto\x1a\x19heddle/rest/v1/rest.proto\"\xc7\x01\n\x14ListQuestionsRequest\x12+\n\tassistant\x18\x01 \x01(\tB\r\xe2\x41\x01\x01\x8a\xb5\x18\x05\x62\x03\"1\"R\tassistant\x12\x1a\n\x05group\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x05group\x12\x33\n\tfirst_day\x18\x03 \x01(\tB\x16\xe2\x41\x01\x01\x8a\xb5\x18\x0e\x62\x0c\"2026-01-31\"R\x08\x66irstDay\x12\x31\n\x08last_day\x18\x04 \x01(\tB\x16\xe2\x41\x01\x01\x8a\xb5\x18\x0e\x62\x0c\"2026-01-31\"R\x07lastDay\"\xa6\x01\n\x0fLearnerQuestion\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n\tassistant\x18\x02 \x01(\tR\tassistant\x12\x10\n\x03\x64\x61y\x18\x03 \x01(\tR\x03\x64\x61y\x12\x12\n\x04text\x18\x04 \x01(\tR\x04text\x12\'\n\x0fwithout_sources\x18\x05 \x01(\x08R\x0ewithoutSources\x12\x16\n\x06\x66\x61iled\x18\x06 \x01(\x08R\x06\x66\x61iled\"\xa1\x01\n\x15ListQuestionsResponse\x12\x18\n\x07\x61llowed\x18\x01 \x01(\x08R\x07\x61llowed\x12>\n\tquestions\x18\x02 \x03(\x0b\x32 .heddle.group.v1.LearnerQuestionR\tquestions:.\x8a\xb5\x18*\n\x10LearnerQuestions\x1a\x16Questions of learners.\"\xcc\x01\n\x19SummarizeQuestionsRequest\x12+\n\tassistant\x18\x01 \x01(\tB\r\xe2\x41\x01\x01\x8a\xb5\x18\x05\x62\x03\"1\"R\tassistant\x12\x1a\n\x05group\x18\x02 \x01(\tB\x04\xe2\x41\x01\x01R\x05group\x12\x33\n\tfirst_day\x18\x03 \x01(\tB\x16\xe2\x41\x01\x01\x8a\xb5\x18\x0e\x62\x0c\"2026-01-31\"R\x08\x66irstDay\x12\x31\n\x08last_day\x18\x04 \x01(\tB\x16\xe2\x41\x01\x01\x8a\xb5\x18\x0e\x62\x0c\"2026-01-31\"R\x07lastDay\"\xd9\x01\n\x0eQuestionCounts\x12\x1c\n\tquestions\x18\x01 \x01(\x03R\tquestions\x12\'\n\x0fwithout_sources\x18\x02 \x01(\x03R\x0ewithoutSources\x12\x1a\n\x08\x66\x61ilures\x18\x03 \x01(\x03R\x08\x66\x61ilures\x12\x18\n\x07helpful\x18\x04 \x01(\x03R\x07helpful\x12\x1c\n\tunhelpful\x18\x05 \x01(\x03R\tunhelpful\x12,\n\x12\x66irst_token_millis\x18\x06 \x01(\x03R\x10\x66irstTokenMillis\"`\n\x0bQuestionDay\x12\x10\n\x03\x64\x61y\x18\x01 \x01(\tR\x03\x64\x61y\x12?\n\x06\x63ounts\x18\x02 \x01(\x0b\x32\x1f.heddle.group.v1.QuestionCountsB\x06\x8a\xb5\x18\x02\x10\x03R\x06\x63ounts\"\xf4\x01\n\x1aSummarizeQuestionsResponse\x12\x17\n\x07too_few\x18\x01 \x01(\x08R\x06tooFew\x12\x1a\n\x08learners\x18\x02 \x01(\x05R\x08learners\x12\x35\n\x05total\x18\x03 \x01(\x0b\x32\x1f.heddle.group.v1.QuestionCountsR\x05total\x12\x30\n\x04\x64\x61ys\x18\x04 \x03(\x0b\x32\x1c.heddle.group.v1.QuestionDayR\x04\x64\x61ys:8\x8a\xb5\x18\x34\n\x10QuestionInsights\x1a What learners asked in a period.2\xd5\x08\n\x0eInsightService\x12\xaa\x04\n\x12SummarizeQuestions\x12*.heddle.group.v1.SummarizeQuestionsRequest\x1a+.heddle.group.v1.SummarizeQuestionsResponse\"\xba\x03\x90\x02\x01\x88\xb5\x18\x02\x92\xb5\x18\xea\x02\n\x06groups2\xb4\x01\x43ount what learners asked an assistant, by day of UTC.\n\nFor those who may edit it, whose own questions do not count. With fewer than three learners in the period, all counts are 0.:\xa8\x01\x43ount what the learners of a group asked its assistants, by day of UTC.\n\nFor those who manage the group. With fewer than three learners in the period, all counts are 0.\x82\xd3\xe4\x93\x02>\x12 /assistants/{assistant}/insightsZ\x1a\x12\x18/groups/{group}/insights\x12\x95\x04\n\rListQuestions\x12%.heddle.group.v1.ListQuestionsRequest\x1a&.heddle.group.v1.ListQuestionsResponse\"\xb4\x03\x90\x02\x01\x88\xb5\x18\x02\x92\xb5\x18\xd0\x02\n\x06groups2\x9b\x01List the newest questions of learners to an assistant, without names.\n\nOnly questions of learners who were told so in the chat, and from three learners on.:\xa7\x01List the newest questions of a group\'s learners to its assistants, without names.\n\nOnly questions of learners who were told so in the chat, and from three learners on.\x82\xd3\xe4\x93\x02R\x12*/assistants/{assistant}/insights/questionsZ$\x12\"/groups/{group}/insights/questionsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'heddle.group.v1.insights_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_LISTQUESTIONSREQUEST'].fields_by_name['assistant']._loaded_options = None
+  _globals['_LISTQUESTIONSREQUEST'].fields_by_name['assistant']._serialized_options = b'\342A\001\001\212\265\030\005b\003\"1\"'
+  _globals['_LISTQUESTIONSREQUEST'].fields_by_name['group']._loaded_options = None
+  _globals['_LISTQUESTIONSREQUEST'].fields_by_name['group']._serialized_options = b'\342A\001\001'
+  _globals['_LISTQUESTIONSREQUEST'].fields_by_name['first_day']._loaded_options = None
+  _globals['_LISTQUESTIONSREQUEST'].fields_by_name['first_day']._serialized_options = b'\342A\001\001\212\265\030\016b\014\"2026-01-31\"'
+  _globals['_LISTQUESTIONSREQUEST'].fields_by_name['last_day']._loaded_options = None
+  _globals['_LISTQUESTIONSREQUEST'].fields_by_name['last_day']._serialized_options = b'\342A\001\001\212\265\030\016b\014\"2026-01-31\"'
+  _globals['_LISTQUESTIONSRESPONSE']._loaded_options = None
+  _globals['_LISTQUESTIONSRESPONSE']._serialized_options = b'\212\265\030*\n\020LearnerQuestions\032\026Questions of learners.'
   _globals['_SUMMARIZEQUESTIONSREQUEST'].fields_by_name['assistant']._loaded_options = None
   _globals['_SUMMARIZEQUESTIONSREQUEST'].fields_by_name['assistant']._serialized_options = b'\342A\001\001\212\265\030\005b\003\"1\"'
   _globals['_SUMMARIZEQUESTIONSREQUEST'].fields_by_name['group']._loaded_options = None
@@ -49,14 +59,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUMMARIZEQUESTIONSRESPONSE']._serialized_options = b'\212\265\0304\n\020QuestionInsights\032 What learners asked in a period.'
   _globals['_INSIGHTSERVICE'].methods_by_name['SummarizeQuestions']._loaded_options = None
   _globals['_INSIGHTSERVICE'].methods_by_name['SummarizeQuestions']._serialized_options = b'\220\002\001\210\265\030\002\222\265\030\352\002\n\006groups2\264\001Count what learners asked an assistant, by day of UTC.\n\nFor those who may edit it, whose own questions do not count. With fewer than three learners in the period, all counts are 0.:\250\001Count what the learners of a group asked its assistants, by day of UTC.\n\nFor those who manage the group. With fewer than three learners in the period, all counts are 0.\202\323\344\223\002>\022 /assistants/{assistant}/insightsZ\032\022\030/groups/{group}/insights'
-  _globals['_SUMMARIZEQUESTIONSREQUEST']._serialized_start=169
-  _globals['_SUMMARIZEQUESTIONSREQUEST']._serialized_end=373
-  _globals['_QUESTIONCOUNTS']._serialized_start=376
-  _globals['_QUESTIONCOUNTS']._serialized_end=593
-  _globals['_QUESTIONDAY']._serialized_start=595
-  _globals['_QUESTIONDAY']._serialized_end=691
-  _globals['_SUMMARIZEQUESTIONSRESPONSE']._serialized_start=694
-  _globals['_SUMMARIZEQUESTIONSRESPONSE']._serialized_end=938
-  _globals['_INSIGHTSERVICE']._serialized_start=941
-  _globals['_INSIGHTSERVICE']._serialized_end=1514
+  _globals['_INSIGHTSERVICE'].methods_by_name['ListQuestions']._loaded_options = None
+  _globals['_INSIGHTSERVICE'].methods_by_name['ListQuestions']._serialized_options = b'\220\002\001\210\265\030\002\222\265\030\320\002\n\006groups2\233\001List the newest questions of learners to an assistant, without names.\n\nOnly questions of learners who were told so in the chat, and from three learners on.:\247\001List the newest questions of a group\'s learners to its assistants, without names.\n\nOnly questions of learners who were told so in the chat, and from three learners on.\202\323\344\223\002R\022*/assistants/{assistant}/insights/questionsZ$\022\"/groups/{group}/insights/questions'
+  _globals['_LISTQUESTIONSREQUEST']._serialized_start=169
+  _globals['_LISTQUESTIONSREQUEST']._serialized_end=368
+  _globals['_LEARNERQUESTION']._serialized_start=371
+  _globals['_LEARNERQUESTION']._serialized_end=537
+  _globals['_LISTQUESTIONSRESPONSE']._serialized_start=540
+  _globals['_LISTQUESTIONSRESPONSE']._serialized_end=701
+  _globals['_SUMMARIZEQUESTIONSREQUEST']._serialized_start=704
+  _globals['_SUMMARIZEQUESTIONSREQUEST']._serialized_end=908
+  _globals['_QUESTIONCOUNTS']._serialized_start=911
+  _globals['_QUESTIONCOUNTS']._serialized_end=1128
+  _globals['_QUESTIONDAY']._serialized_start=1130
+  _globals['_QUESTIONDAY']._serialized_end=1226
+  _globals['_SUMMARIZEQUESTIONSRESPONSE']._serialized_start=1229
+  _globals['_SUMMARIZEQUESTIONSRESPONSE']._serialized_end=1473
+  _globals['_INSIGHTSERVICE']._serialized_start=1476
+  _globals['_INSIGHTSERVICE']._serialized_end=2585
 # @@protoc_insertion_point(module_scope)

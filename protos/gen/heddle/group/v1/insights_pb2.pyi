@@ -19,8 +19,112 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
+class ListQuestionsRequest(_message.Message):
+    """Request of `ListQuestions`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
+    FIRST_DAY_FIELD_NUMBER: _builtins.int
+    LAST_DAY_FIELD_NUMBER: _builtins.int
+    assistant: _builtins.str
+    """As of `SummarizeQuestions`."""
+    group: _builtins.str
+    """As of `SummarizeQuestions`."""
+    first_day: _builtins.str
+    """As of `SummarizeQuestions`."""
+    last_day: _builtins.str
+    """As of `SummarizeQuestions`."""
+    def __init__(
+        self,
+        *,
+        assistant: _builtins.str = ...,
+        group: _builtins.str = ...,
+        first_day: _builtins.str = ...,
+        last_day: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "first_day", b"first_day", "group", b"group", "last_day", b"last_day"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListQuestionsRequest: _TypeAlias = ListQuestionsRequest  # noqa: Y015
+
+@_typing.final
+class LearnerQuestion(_message.Message):
+    """A question of a learner."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    DAY_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    WITHOUT_SOURCES_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The identifier."""
+    assistant: _builtins.str
+    """The assistant that was asked."""
+    day: _builtins.str
+    """The day, `YYYY-MM-DD`."""
+    text: _builtins.str
+    """What the learner wrote, at most 4000 characters."""
+    without_sources: _builtins.bool
+    """Whether the answer names no source."""
+    failed: _builtins.bool
+    """Whether there is no answer, because of a failure."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        assistant: _builtins.str = ...,
+        day: _builtins.str = ...,
+        text: _builtins.str = ...,
+        without_sources: _builtins.bool = ...,
+        failed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "day", b"day", "failed", b"failed", "id", b"id", "text", b"text", "without_sources", b"without_sources"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LearnerQuestion: _TypeAlias = LearnerQuestion  # noqa: Y015
+
+@_typing.final
+class ListQuestionsResponse(_message.Message):
+    """Response of `ListQuestions`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALLOWED_FIELD_NUMBER: _builtins.int
+    QUESTIONS_FIELD_NUMBER: _builtins.int
+    allowed: _builtins.bool
+    """Whether the organisation lets teachers read questions."""
+    @_builtins.property
+    def questions(self) -> _containers.RepeatedCompositeFieldContainer[Global___LearnerQuestion]:
+        """The newest day first, at most 200; the order within a day means nothing."""
+
+    def __init__(
+        self,
+        *,
+        allowed: _builtins.bool = ...,
+        questions: _abc.Iterable[Global___LearnerQuestion] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "questions", b"questions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListQuestionsResponse: _TypeAlias = ListQuestionsResponse  # noqa: Y015
+
+@_typing.final
 class SummarizeQuestionsRequest(_message.Message):
-    """Request of `SummarizeQuestions`."""
+    """Request of `SummarizeQuestions` and `ListQuestions`."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -45,6 +45,11 @@ class InsightServiceStub:
                 request_serializer=heddle_dot_group_dot_v1_dot_insights__pb2.SummarizeQuestionsRequest.SerializeToString,
                 response_deserializer=heddle_dot_group_dot_v1_dot_insights__pb2.SummarizeQuestionsResponse.FromString,
                 _registered_method=True)
+        self.ListQuestions = channel.unary_unary(
+                '/heddle.group.v1.InsightService/ListQuestions',
+                request_serializer=heddle_dot_group_dot_v1_dot_insights__pb2.ListQuestionsRequest.SerializeToString,
+                response_deserializer=heddle_dot_group_dot_v1_dot_insights__pb2.ListQuestionsResponse.FromString,
+                _registered_method=True)
 
 
 class InsightServiceServicer:
@@ -64,6 +69,16 @@ class InsightServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListQuestions(self, request, context):
+        """Lists the newest questions that are counted and whose learners were told that teachers read
+        them: without names, times and conversations, and without e-mail addresses in their texts. Each
+        ends with its conversation, and `questions_days` of the organisation's retention after its day.
+        Rights, and the least number of learners, as of `SummarizeQuestions`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_InsightServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -71,6 +86,11 @@ def add_InsightServiceServicer_to_server(servicer, server):
                     servicer.SummarizeQuestions,
                     request_deserializer=heddle_dot_group_dot_v1_dot_insights__pb2.SummarizeQuestionsRequest.FromString,
                     response_serializer=heddle_dot_group_dot_v1_dot_insights__pb2.SummarizeQuestionsResponse.SerializeToString,
+            ),
+            'ListQuestions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListQuestions,
+                    request_deserializer=heddle_dot_group_dot_v1_dot_insights__pb2.ListQuestionsRequest.FromString,
+                    response_serializer=heddle_dot_group_dot_v1_dot_insights__pb2.ListQuestionsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -106,6 +126,33 @@ class InsightService:
             '/heddle.group.v1.InsightService/SummarizeQuestions',
             heddle_dot_group_dot_v1_dot_insights__pb2.SummarizeQuestionsRequest.SerializeToString,
             heddle_dot_group_dot_v1_dot_insights__pb2.SummarizeQuestionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListQuestions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.group.v1.InsightService/ListQuestions',
+            heddle_dot_group_dot_v1_dot_insights__pb2.ListQuestionsRequest.SerializeToString,
+            heddle_dot_group_dot_v1_dot_insights__pb2.ListQuestionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

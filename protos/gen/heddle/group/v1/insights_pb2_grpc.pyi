@@ -43,6 +43,12 @@ class InsightServiceStub:
     """Counts the questions to an assistant, for those who may edit it, or those of the learners of a
     group to its assistants, for those who manage it. Others get `NOT_FOUND`.
     """
+    ListQuestions: _grpc.UnaryUnaryMultiCallable[_insights_pb2.ListQuestionsRequest, _insights_pb2.ListQuestionsResponse]
+    """Lists the newest questions that are counted and whose learners were told that teachers read
+    them: without names, times and conversations, and without e-mail addresses in their texts. Each
+    ends with its conversation, and `questions_days` of the organisation's retention after its day.
+    Rights, and the least number of learners, as of `SummarizeQuestions`.
+    """
 
 @_typing.type_check_only
 class InsightServiceAsyncStub(InsightServiceStub):
@@ -58,6 +64,12 @@ class InsightServiceAsyncStub(InsightServiceStub):
     SummarizeQuestions: _aio.UnaryUnaryMultiCallable[_insights_pb2.SummarizeQuestionsRequest, _insights_pb2.SummarizeQuestionsResponse]  # type: ignore[assignment]
     """Counts the questions to an assistant, for those who may edit it, or those of the learners of a
     group to its assistants, for those who manage it. Others get `NOT_FOUND`.
+    """
+    ListQuestions: _aio.UnaryUnaryMultiCallable[_insights_pb2.ListQuestionsRequest, _insights_pb2.ListQuestionsResponse]  # type: ignore[assignment]
+    """Lists the newest questions that are counted and whose learners were told that teachers read
+    them: without names, times and conversations, and without e-mail addresses in their texts. Each
+    ends with its conversation, and `questions_days` of the organisation's retention after its day.
+    Rights, and the least number of learners, as of `SummarizeQuestions`.
     """
 
 class InsightServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -77,6 +89,18 @@ class InsightServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_insights_pb2.SummarizeQuestionsResponse, _abc.Awaitable[_insights_pb2.SummarizeQuestionsResponse]]:
         """Counts the questions to an assistant, for those who may edit it, or those of the learners of a
         group to its assistants, for those who manage it. Others get `NOT_FOUND`.
+        """
+
+    @_abc_1.abstractmethod
+    def ListQuestions(
+        self,
+        request: _insights_pb2.ListQuestionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_insights_pb2.ListQuestionsResponse, _abc.Awaitable[_insights_pb2.ListQuestionsResponse]]:
+        """Lists the newest questions that are counted and whose learners were told that teachers read
+        them: without names, times and conversations, and without e-mail addresses in their texts. Each
+        ends with its conversation, and `questions_days` of the organisation's retention after its day.
+        Rights, and the least number of learners, as of `SummarizeQuestions`.
         """
 
 def add_InsightServiceServicer_to_server(servicer: InsightServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -2941,22 +2941,28 @@ class GetPagePictureRequest(_message.Message):
     COLLECTION_FIELD_NUMBER: _builtins.int
     DOCUMENT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    UNCHANGED_SINCE_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name or identifier."""
     document: _builtins.str
     """The document's name or identifier."""
     page: _builtins.int
     """The page, counted from 1."""
+    @_builtins.property
+    def unchanged_since(self) -> _timestamp_pb2.Timestamp:
+        """Only if the document was not ingested again after this time."""
+
     def __init__(
         self,
         *,
         collection: _builtins.str = ...,
         document: _builtins.str = ...,
         page: _builtins.int = ...,
+        unchanged_since: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["unchanged_since", b"unchanged_since"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document", b"document", "page", b"page"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "document", b"document", "page", b"page", "unchanged_since", b"unchanged_since"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

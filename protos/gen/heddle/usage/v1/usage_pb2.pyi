@@ -330,12 +330,17 @@ class ReserveUsageResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    NEARS_END_FIELD_NUMBER: _builtins.int
+    nears_end: _builtins.bool
+    """Whether less than a tenth of the quota is left."""
     def __init__(
         self,
+        *,
+        nears_end: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nears_end", b"nears_end"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,9 +25,9 @@ _NO = {"false", "0", "no", "off", ""}
 _SECRET_FIELDS = ("api_key", "token")
 _ADDRESS_FIELDS = ("base_url", "url")
 CONVERSATIONS = "conversations_days"
-_MEMBERS = ("uploads_days", "images_days", "usage_days", CONVERSATIONS)
+_MEMBERS = ("uploads_days", "images_days", "usage_days", CONVERSATIONS, "questions_days")
 _MAX_DAYS = 36_500
-_CHAT = {"notice": 1_000, "link": 500, "frame_hosts": 2_000}
+_CHAT = {"notice": 1_000, "link": 500, "frame_hosts": 2_000, "banner": 500}
 """The members of `chat`, and how many characters each has at most."""
 _LINK = re.compile(r"https?://[^\s\"'<>]+")
 
@@ -162,6 +162,8 @@ def _chat(config: Config) -> pb.ChatSettings:
         link=_first(chat, "link"),
         frame_hosts=[each for each in hosts if each != NO_HOST],
         stores_nothing=limited and retention.conversations_days == 0,
+        banner=_first(chat, "banner"),
+        questions_read=retention.questions_days > 0,
     )
 
 
@@ -348,14 +350,10 @@ def retention_of(slug: str, config: Config) -> pb.Retention | None:
     return pb.Retention(organization=slug, **valid) if valid else None
 
 
-def conversation_days(config: str) -> int | None:
-    """Return the days of conversations in the text of settings, None if it does not name them."""
-    if f'"{CONVERSATIONS}"' not in config:
-        return None
-    limits = retention_of("", json.loads(config))
-    if limits is None or not limits.HasField("conversations_days"):
-        return None
-    return limits.conversations_days
+def limits_in(config: str) -> pb.Retention:
+    """Return the limits in the text of settings."""
+    known = retention_of("", json.loads(config)) if f'"{RETENTION}"' in config else None
+    return known or pb.Retention()
 
 
 def _is_valid(name: str, value: object) -> bool:

@@ -29,8 +29,10 @@ from heddle_assistants.conversations.items import (
 )
 from heddle_assistants.conversations.owners import AnyRow, Owner, Owners, now, writing
 from heddle_assistants.conversations.store import extended, find, row_of
+from heddle_assistants.conversations.words import texts_of
 from heddle_assistants.database.schema import conversation_items, conversations, responses
 from heddle_assistants.field_checks import require
+from heddle_assistants.insights.copies import copying
 from heddle_assistants.insights.counting import Counting, adding
 
 _RESPONSE = Prepared(
@@ -130,6 +132,11 @@ class Answers:
                 )
                 calls.append(extension)
             calls += adding(connection, counted)
+            if counted and request.informed and owner.questions_read:
+                messages = (each for each in documents if each.get("role") == "user")
+                calls += copying(
+                    counted, response, (text for each in messages for text in texts_of(each))
+                )
             await store(connection, *calls, owner.counters())
             if owner.items > MAX_ITEMS:
                 await make_room(connection, owner, line)

@@ -24,6 +24,7 @@ from heddle_assistants.database.schema import (
     conversation_items,
     conversation_owners,
     conversations,
+    learner_questions,
     responses,
 )
 
@@ -201,6 +202,9 @@ async def remove(
     of_responses = _I.response_id.in_(response_ids) & (_I.conversation_id == "")
     gone = delete(conversation_items).where(or_(of_conversations, of_responses))
     count = (await connection.execute(gone)).rowcount
+    copied: ColumnElement[bool] = learner_questions.c.conversation_id.in_(conversation_ids)
+    copied |= learner_questions.c.response_id.in_(response_ids)
+    await connection.execute(delete(learner_questions).where(copied))
     either = responses.c.conversation_id.in_(conversation_ids) | responses.c.id.in_(response_ids)
     await connection.execute(delete(responses).where(either))
     await connection.execute(delete(conversations).where(conversations.c.id.in_(conversation_ids)))
@@ -221,6 +225,8 @@ async def recount(connection: AsyncConnection, owners: ColumnElement[bool]) -> N
 async def remove_item(connection: AsyncConnection, owner: Owner, row: AnyRow) -> None:
     """Delete an item; those after it follow the one before it."""
     await connection.execute(delete(conversation_items).where(_I.id == row.id))
+    copied = learner_questions.c.response_id == row.response_id
+    await connection.execute(delete(learner_questions).where(copied))
     owner.items -= 1
     for table, column in (
         (conversation_items, _I.parent),

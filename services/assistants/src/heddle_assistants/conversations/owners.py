@@ -21,7 +21,7 @@ from sqlalchemy import Column, ColumnElement, Row, Table, bindparam, select, upd
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from heddle_assistants.accounts.owner_organizations import organization_id
-from heddle_assistants.accounts.resolution import conversation_days
+from heddle_assistants.accounts.resolution import limits_in
 from heddle_assistants.database.encryption import Keys, UnreadableSecretError
 from heddle_assistants.database.schema import conversation_owners, organizations
 
@@ -91,6 +91,8 @@ class Owner:
     last_position: int
     days: int | None
     """Days after which the organisation deletes conversations, None if it does not say."""
+    questions_read: bool
+    """Whether teachers may read questions."""
 
     def of(self, table: Table) -> ColumnElement[bool]:
         """Return the condition of the owner's rows."""
@@ -187,7 +189,9 @@ class Owners:
         """
         number, email, sealed, items, position, config = row
         sealing = self._sealing(sealed, number, email)
-        return Owner(number, email, sealing, items, position, conversation_days(config))
+        limits = limits_in(config)
+        days = limits.conversations_days if limits.HasField("conversations_days") else None
+        return Owner(number, email, sealing, items, position, days, limits.questions_days > 0)
 
     def _opened(self, sealed: str, number: int, email: str) -> Sealing:
         try:

@@ -176,6 +176,8 @@ class Conversations:
                 await find(connection, owner, request.conversation)
                 which = conversation_items.c.conversation_id == request.conversation
             assert owner is not None  # noqa: S101 - something of the caller was found
+            if request.only_output:
+                which &= ~conversation_items.c.is_input
             query = select(*COLUMNS).where(owner.of(conversation_items), which)
             if request.id:
                 row = await _item(connection, query, request.id)

@@ -655,6 +655,24 @@ question_days = Table(
 """What users asked assistants on each day of UTC. `learner` is a pseudonym; `first_token_millis` is
 the sum over the `timed` answers."""
 
+learner_questions = Table(
+    "learner_questions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("assistant_id", ForeignKey("assistants.id"), nullable=False),
+    Column("day", Integer, nullable=False),
+    Column("learner", Text, nullable=False),
+    Column("conversation_id", Text, nullable=False),
+    Column("response_id", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("without_sources", Boolean, nullable=False),
+    Column("failures", Boolean, nullable=False),
+    Index(None, "assistant_id", "day"),
+    *(Index(None, name) for name in ("learner", "conversation_id", "response_id")),
+)
+"""Copies of questions for teachers, who read neither the pseudonym `learner` nor what the copy is
+of: with that it is deleted."""
+
 SCHEMA = Schema(
     metadata, Path(__file__).with_name("revisions") / "versions", "heddle_assistants.schema"
 )

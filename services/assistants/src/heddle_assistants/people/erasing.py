@@ -172,7 +172,7 @@ class Erasing:
         by_person = update(jobs).where(jobs.c.author == email)
         await self.connection.execute(by_person.values(author=self.pseudonym))
         await self._delete(schema.job_findings, schema.followed_rows, schema.group_members)
-        await self._delete(schema.question_days)
+        await self._delete(schema.question_days, schema.learner_questions)
 
     async def _rewrite(self, each: Snapshot) -> None:
         versions = schema.assistant_versions

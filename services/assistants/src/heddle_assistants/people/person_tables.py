@@ -133,8 +133,8 @@ def places_of(subject: Subject) -> Iterator[TablePlace]:
     members = schema.group_members.c
     in_group = members.group_id.in_(groups) & (members.email == email)
     yield TablePlace(schema.group_members, in_group, _DELETED)
-    counts = schema.question_days.c.learner == subject.learner
-    yield TablePlace(schema.question_days, counts, _DELETED)
+    for table in (schema.question_days, schema.learner_questions):
+        yield TablePlace(table, table.c.learner == subject.learner, _DELETED)
     for table in OWNED:
         owned = (table.c.organization_id == subject.organization_id) & (
             table.c.owner_email == email

@@ -47,6 +47,7 @@ _OF_ASSISTANTS: tuple[Table, ...] = (
     schema.assistant_users,
     schema.group_assistants,
     schema.question_days,
+    schema.learner_questions,
     schema.usage_reservations,
 )
 

@@ -47,6 +47,11 @@ def today() -> int:
     return int(time.time()) // _DAY_SECONDS
 
 
+def iso_day(number: int) -> str:
+    """Return the day of a number of `today`, `YYYY-MM-DD`."""
+    return (FIRST_DAY + timedelta(days=number)).isoformat()
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """A period: days from the first to the last."""
@@ -180,7 +185,7 @@ def _message(row: Row[*tuple[Any, ...]]) -> pb.UsageSum:
     if cost or not message.unpriced_tokens:
         message.cost_micros = cost
     if "day" in values:
-        message.day = (FIRST_DAY + timedelta(days=values["day"])).isoformat()
+        message.day = iso_day(values["day"])
     if "model" in values:
         model = assistant_pb2.ModelRef(connector=values["connector"], model=values["model"])
         message.model.CopyFrom(model)

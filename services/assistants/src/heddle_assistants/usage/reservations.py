@@ -33,6 +33,8 @@ MAX_LIFETIME = timedelta(days=1)
 MAX_ID_CHARACTERS = 64
 MAX_TOKENS = 10**12
 _RETRY_SECONDS = 2.0
+_NEAR = 10
+"""The part of a quota that is left when it nears its end: a tenth."""
 _RESERVED = (
     "Answers that are under way may use up the quota of the assistant. Try again when they are "
     "complete."
@@ -47,8 +49,10 @@ class Reservations:
         self._database = database
         self._price_lookup = price_lookup
 
-    async def reserve(self, request: pb.ReserveUsageRequest) -> None:
+    async def reserve(self, request: pb.ReserveUsageRequest) -> bool:
         """Reserve the estimated costs of an answer; nothing for an assistant without a quota.
+
+        Returns whether the quota nears its end.
 
         Raises:
             InvalidRequestError: A field is wrong; the violation says what.
@@ -58,15 +62,15 @@ class Reservations:
         _check(request)
         number = row_id(request.assistant_id)
         if number is None:  # of a file, or of no assistant
-            return
+            return False
         async with self._database.reading() as connection:
             row = (await connection.execute(_assistant(number))).one_or_none()
         quota = stored_quota(row[1]) if row else None
         if row is None or quota is None:
-            return
+            return False
         cost = await self._cost(request, row[0])
         async with self._database.writing() as connection:
-            await _reserve(connection, number, quota, cost, request)
+            return await _reserve(connection, number, quota, cost, request)
 
     async def _cost(self, request: pb.ReserveUsageRequest, organization: str) -> int:
         model = request.model
@@ -86,7 +90,7 @@ async def _reserve(
     quota: assistant_pb2.Quota,
     cost: int,
     request: pb.ReserveUsageRequest,
-) -> None:
+) -> bool:
     # Reservations of one assistant take turns, so that two do not count on the same rest. SQLite
     # needs no such words: a writer is alone.
     turn = select(assistants.c.id).where(assistants.c.id == number)
@@ -108,6 +112,7 @@ async def _reserve(
         "expires_at": now + max(1, int(request.lifetime.ToTimedelta().total_seconds())),
     }
     await connection.execute(insert(usage_reservations).values(**values))
+    return left * _NEAR < quota.limit_micros * MICROS
 
 
 def _assistant(number: int) -> Select[str, str | None]:

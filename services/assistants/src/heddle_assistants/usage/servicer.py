@@ -51,8 +51,8 @@ class UsageServicer(pb_grpc.UsageServiceServicer):
     ) -> pb.ReserveUsageResponse:
         """Reserve the estimated costs of an answer."""
         require_service(caller().identity)
-        await self.reservations.reserve(request)
-        return pb.ReserveUsageResponse()
+        nears_end = await self.reservations.reserve(request)
+        return pb.ReserveUsageResponse(nears_end=nears_end)
 
     async def GetPrice(self, request: pb.GetPriceRequest, context: Context) -> pb.GetPriceResponse:
         """Return the price of a model."""

@@ -129,12 +129,17 @@ class PageCalls(Calls):
         self, request: pb.GetPagePictureRequest, context: Context
     ) -> pb.GetPagePictureResponse:
         """Get the picture of one page."""
-        store, collection = await self._readable(request.collection)
+        person = self._reader().person
+        store, collection = await self._meant(person, request.collection)
         if collection.backend != EMBEDDED:
             raise NotFoundError(
                 f"There are no pictures of pages in the collection {collection.name!r}."
             )
         name = await store.documents.name_of(collection.id, request.document)
+        if request.HasField("unchanged_since"):
+            document = await store.documents.get(collection.id, name)
+            if int(document.ingested_at.timestamp()) > request.unchanged_since.seconds:
+                raise NotFoundError(f"{name!r} has changed since.")
         picture = await store.pages.picture(collection.id, name, request.page)
         return pb.GetPagePictureResponse(
             data=picture.data, media_type=picture.MEDIA_TYPE, sha256=picture.sha256

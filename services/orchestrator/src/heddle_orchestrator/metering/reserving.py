@@ -33,8 +33,10 @@ class Reserver:
 
     async def reserve(
         self, assistant: str, generation: connector_pb2.GenerateMessageRequest, context: Context
-    ) -> str:
-        """Reserve for an answer of an assistant, and return the id of the reservation.
+    ) -> tuple[str, bool]:
+        """Reserve for an answer of an assistant.
+
+        Returns the id of the reservation, and whether the quota nears its end.
 
         Raises:
             QuotaExceededError: The quota of the assistant is used up.
@@ -50,23 +52,25 @@ class Reserver:
             lifetime=Duration(seconds=int(seconds)),
         )
         try:
-            await self._reserve(request, context)
+            response = await self._reserve(request, context)
         except QuotaExceededError:
             table.QUOTA_REFUSALS.add(1, "spent")
             raise
         except ResourceExhaustedError:
             table.QUOTA_REFUSALS.add(1, "reserved")
             raise
-        return request.reservation_id
+        return request.reservation_id, response.nears_end
 
-    async def _reserve(self, request: pb.ReserveUsageRequest, context: Context) -> None:
+    async def _reserve(
+        self, request: pb.ReserveUsageRequest, context: Context
+    ) -> pb.ReserveUsageResponse:
         reserve = self.service.ReserveUsage
         try:
-            await self.credentials.call(reserve, request, remaining(context))
+            return await self.credentials.call(reserve, request, remaining(context))
         except ResourceExhaustedError:
             # Answers that have ended may still be reserved: record their usage now.
             await self.flusher.flush()
-            await self.credentials.call(reserve, request, remaining(context))
+            return await self.credentials.call(reserve, request, remaining(context))
 
 
 def prompt_tokens(generation: connector_pb2.GenerateMessageRequest) -> int:

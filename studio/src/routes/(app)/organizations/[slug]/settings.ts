@@ -20,6 +20,7 @@ export const FIELDS = [
   "on_change",
   "prices",
   "retention",
+  "chat",
 ] as const;
 
 export const isObject = (value: unknown): value is Json =>
