@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import cast
 
 import structlog
-from heddle_runtime.errors import HeddleError, ResourceExhaustedError
+from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.call_metadata import CALLER, Caller, Stopwatch, caller
 from heddle_runtime.telemetry import log_fields, logs, spans
 from heddle_runtime.telemetry.export import draw
@@ -35,6 +35,7 @@ from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
 from heddle_gateway.mcp.endpoint import METADATA_PATH
 from heddle_gateway.openai.absent import SEEMING_IDENTIFIERS, absent_endpoint
+from heddle_gateway.openai.responses import socket
 from heddle_gateway.routing import ChatHandler, PathEndpoint
 from heddle_gateway.state import State
 
@@ -127,8 +128,9 @@ class Gateway:
             await self._serve(request, scope, receive)
         except ClientGoneError:
             request.client_gone = True
-        except ResourceExhaustedError as error:  # of the limit: handlers report their own failures
-            log_fields.add_failure(error.reason, error.metadata)
+        except (HeddleError, RejectedRequestError) as error:
+            # Of the limit, or a handshake: handlers report their own failures.
+            add_failure(error)
             refusal = from_exception(error).for_path(scope["path"], request.request_id)
             await request.respond(refusal.response())
         except Exception:
@@ -160,6 +162,9 @@ class Gateway:
             request.name, request.route = chat.name, chat.path
             with self._state.running:
                 await cast("ChatHandler", chat.function)(self._state, request)
+        elif path in socket.PATHS and "upgrade" in scope["state"]:
+            request.name, request.route = f"WebSocket {path}", path
+            await socket.converse(self._state, request, self)
         else:
             scope["path"] = path
             scope["state"]["raw"] = request
@@ -206,9 +211,11 @@ class Gateway:
     def drain(self) -> None:
         """Report on `/health` that new requests should go to another gateway."""
         self._state.stopping = True
+        self._state.sockets.finish()
 
     def end_streams(self) -> None:
         """End the running responses with an error that gives the reason."""
+        self._state.sockets.finish()
         self._state.running.stop_all()
 
 

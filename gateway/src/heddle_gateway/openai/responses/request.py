@@ -15,13 +15,16 @@ from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai.chat.event_encoder import Answer, Encoder
+from heddle_gateway.openai.chat.event_stream import HEADERS
 from heddle_gateway.openai.chat.options import declare, function_choice, left_out, set_options
 from heddle_gateway.openai.chat.request import ChatRequest, count_parts, is_task
 from heddle_gateway.openai.chat.schema import Function
 from heddle_gateway.openai.conversations.background import follow, start
 from heddle_gateway.openai.conversations.items import Conversation
 from heddle_gateway.openai.conversations.turns import (
+    KeptTurn,
     Turn,
+    documents,
     input_items,
     put_request,
     read_turn,
@@ -67,7 +70,9 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
     form: ResponseForm
     turn: Turn
     items: Sequence[pb_items.Item] = ()
-    """The items of the input, if they are stored."""
+    """The items of the input, if they are stored or kept."""
+    empty: bool = False
+    """Whether no model is asked."""
 
     def encoder(self, answer: Answer, *, streamed: bool = True) -> ResponseEncoder:
         """Return what writes the response, streamed or whole."""
@@ -76,6 +81,11 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
     async def detach(self, state: State, request: RawRequest, answer: Answer) -> RawResponse | None:
         """Begin a run in the background; return its response, None if its events were sent."""
         encoder = self.encoder(answer)
+        if self.empty:
+            await request.start(200, HEADERS)
+            frames = encoder.empty()
+            await request.write(frames + await self.end(state, encoder), last=True)
+            return None
         body, put = encoder.body(), partial(self._put, encoder)
         run = await start(state, self.run, encoder, encoder.response, put)
         if not self.stream:
@@ -87,7 +97,12 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
         """Store the response, and return the frame that ends it."""
         assert isinstance(encoder, ResponseEncoder)  # noqa: S101 - made here
         if self.items:
-            encoder.response["store"] = await store(state, self._put(encoder))
+            put, kept = self._put(encoder), self.turn.kept
+            stored = self.turn.stores and await store(state, put)
+            encoder.response["store"] = stored
+            if kept is not None and not stored:
+                items = [*self.turn.items, *documents(put.input), *documents(put.output)]
+                kept.keep(put.response.id, items)
         return encoder.end()
 
     def _put(self, encoder: ResponseEncoder) -> pb_items.PutResponseRequest:
@@ -97,17 +112,28 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
         return request
 
 
-async def read(state: State, body: bytes) -> ChatRequest:
-    """Translate the body of `POST /v1/responses`.
+async def read(state: State, body: bytes, kept: KeptTurn | None = None) -> ChatRequest:
+    """Translate the body of `POST /v1/responses`, or a message of a connection that has `kept`.
 
     Raises:
         InvalidRequestError: The body is invalid.
         RejectedRequestError: It asks for what Heddle does not offer, or what is not stored.
     """
     members, place = parse(body)
+    if kept is not None:
+        _check_message(members, place)
     parsed = checked(members, place)
-    turn = await read_turn(state, parsed, members)
+    turn = await read_turn(state, parsed, members, kept)
     return translated(parsed, members, place, state.reasoning, turn)
+
+
+def _check_message(members: dict[str, Any], place: Place) -> None:
+    """Make the members of a message those of a body."""
+    if members.get("type") != "response.create":
+        raise (place / "type").invalid("must be 'response.create'")
+    if members.get("background"):
+        raise (place / "background").invalid("is not possible in a message")
+    members["stream"] = True
 
 
 def checked(members: dict[str, Any], place: Place) -> ResponsesBody:
@@ -154,6 +180,7 @@ def translated(
         message = "Responses that run in the background must be stored: leave out store."
         raise rejected("background", message, "invalid_request")
     stream = bool(parsed.stream)
+    is_empty = turn.kept is not None and members.get("generate") is False
     task = is_task(_as_chat(parsed, members), stream=stream)
     return ResponsesRequest(
         whole,
@@ -162,12 +189,13 @@ def translated(
         usage=True,
         task=task,
         has_parts=bool(turn.items) or not isinstance(parsed.input, str),
-        background=bool(parsed.background),
+        background=bool(parsed.background) or is_empty,
         warnings=tuple(left_out(each.type) for each in parsed.tools or () if each.type in _UNASKED),
         places=tuple(conversation.places),
         form=form,
         turn=turn,
-        items=input_items(members, turn) if turn.stores and not task else (),
+        items=input_items(members, turn) if (turn.stores or turn.kept) and not task else (),
+        empty=is_empty,
     )
 
 
