@@ -1,5 +1,6 @@
 """State that all requests of a gateway share."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -65,5 +66,7 @@ class State:
     titling: BackgroundTasks = field(default_factory=BackgroundTasks)
     """The writing of titles of conversations."""
     sockets: WebSockets = field(default_factory=WebSockets)
+    work: asyncio.Event = field(default_factory=asyncio.Event)
+    """Is set when there may be a batch to work on."""
     stopping: bool = False
     """Whether new requests should go to another gateway."""

@@ -17,6 +17,7 @@ from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.websocket import WebSocket, WebSockets
 from heddle_gateway.login.pages import is_place_here
 from heddle_gateway.openai import embeddings, search_filters, served_images
+from heddle_gateway.openai.batches import lines as lines_of_batches
 from heddle_gateway.openai.chat import content_parts, request
 from heddle_gateway.openai.conversations.background import check_runs
 from heddle_gateway.openai.conversations.turns import KeptTurn
@@ -133,6 +134,16 @@ def _chunk_size(size: int) -> None:
     ChunkParameters.model_construct({"chunk_size"}, chunk_size=size).splitting()
 
 
+def _batch_line(number: int, **members: Any) -> str:
+    line = {"custom_id": str(number), "method": "POST", "url": "/v1/responses", "body": {}}
+    return json.dumps({**line, **members})
+
+
+def _batch(*lines: str) -> bool:
+    """Return whether a file of lines is refused."""
+    return bool(lines_of_batches.read_lines("\n".join(lines).encode(), "/v1/responses")[1])
+
+
 def _kept(size: int) -> bool:
     kept = KeptTurn()
     kept.keep("resp_1", [bytes(size)])
@@ -182,6 +193,10 @@ ROWS: dict[str, Check] = {
     "heddle_gateway.http.limited_protocol.MAX_HEAD_BYTES": _head,
     "heddle_gateway.http.multipart.MAX_FIELDS": _form,
     f"{_OPENAI}.conversations.background.MAX_RUNS": check_runs,
+    f"{_OPENAI}.batches.lines.MAX_ID_CHARACTERS": lambda n: _batch(
+        _batch_line(1, custom_id="x" * n)
+    ),
+    "heddle_runtime.contract.limits.MAX_BATCH_LINES": lambda n: _batch(*map(_batch_line, range(n))),
     f"{_OPENAI}.conversations.turns.MAX_KEPT_BYTES": _kept,
     "heddle_gateway.http.websocket.MAX_CONNECTIONS": lambda n: _connected(range(n)),
     "heddle_gateway.http.websocket.MAX_OF_ONE_CALLER": lambda n: _connected([0] * n),

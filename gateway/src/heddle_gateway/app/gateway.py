@@ -1,12 +1,14 @@
 """The gateway as an ASGI application: raw chat completions, and all other routes with Starlette."""
 
 from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 from typing import cast
 
 import structlog
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.call_metadata import CALLER, Caller, Stopwatch, caller
+from heddle_runtime.serving.background import in_background
 from heddle_runtime.telemetry import log_fields, logs, spans
 from heddle_runtime.telemetry.export import draw
 from heddle_runtime.telemetry.metrics import table
@@ -35,6 +37,7 @@ from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
 from heddle_gateway.mcp.endpoint import METADATA_PATH
 from heddle_gateway.openai.absent import SEEMING_IDENTIFIERS, absent_endpoint
+from heddle_gateway.openai.batches.worker import BatchWorker
 from heddle_gateway.openai.responses import socket
 from heddle_gateway.routing import ChatHandler, PathEndpoint
 from heddle_gateway.state import State
@@ -207,6 +210,10 @@ class Gateway:
             address = own_address(url, request.scope["scheme"], host) + METADATA_PATH
             headers["www-authenticate"] = f'Bearer resource_metadata="{address}"'
         return Response(raw.body, raw.status, headers)
+
+    def working(self) -> AbstractAsyncContextManager[None]:
+        """Work on batches until the block ends."""
+        return in_background(BatchWorker(self._state, self).run())
 
     def drain(self) -> None:
         """Report on `/health` that new requests should go to another gateway."""

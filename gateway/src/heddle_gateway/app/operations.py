@@ -47,6 +47,7 @@ from heddle_gateway.openai import (
     vector_stores,
 )
 from heddle_gateway.openai.anthropic import endpoint as messages
+from heddle_gateway.openai.batches import endpoint as batches
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.conversations import endpoint as conversations
 from heddle_gateway.openai.offered import offer_only
@@ -61,6 +62,7 @@ _MODULES = (
         text_completions,
         responses,
         conversations,
+        batches,
         messages,
         images,
         served_images,

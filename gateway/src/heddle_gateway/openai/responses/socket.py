@@ -10,12 +10,13 @@ from contextlib import aclosing
 
 import msgspec
 from heddle_runtime.identity.callers import home
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import ASGIApp
 from websockets.frames import CloseCode
 
 from heddle_gateway.auth.credentials import SessionCredential
 from heddle_gateway.auth.csrf import HEADER as CSRF_HEADER
 from heddle_gateway.http.error_responses import ErrorResponse
+from heddle_gateway.http.exchange import Exchange
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.websocket import WebSocket
 from heddle_gateway.openai.conversations.turns import KeptTurn
@@ -81,40 +82,21 @@ async def converse(state: State, request: RawRequest, application: ASGIApp) -> N
 async def _answer(
     request: RawRequest, socket: WebSocket, application: ASGIApp, message: bytes, kept: KeptTurn
 ) -> None:
-    """Answer a message, with a context of its own."""
-    exchange = _Exchange(socket, message)
+    """Answer a message."""
     headers = [each for each in request.scope["headers"] if each[0] not in _LEFT_OUT]
     if isinstance(request.credential, SessionCredential):
         # The page is the gateway's own, and no page can send headers with messages.
         token = request.credential.session.csrf_token
         headers.append((CSRF_HEADER.encode(), token.encode()))
-    scope: Scope = {
-        **request.scope,
-        "method": "POST",
-        "headers": headers,
-        "state": {"connection": exchange, "kept": kept},
-    }
-    await asyncio.create_task(application(scope, request.receive, exchange.send))  # type: ignore[arg-type] # a coroutine
+    await _Exchange(socket, message).post(application, request.scope, headers, kept=kept)
 
 
-class _Exchange:
-    """What a request has as its connection, and its response, whose events become messages."""
-
-    request_complete = True
-    response_complete = False
+class _Exchange(Exchange):
+    """A message as a request, whose response's events become messages."""
 
     def __init__(self, socket: WebSocket, message: bytes) -> None:
+        super().__init__(message)
         self._socket = socket
-        self._message = message
-        self._status = 0
-
-    def take_body(self) -> bytes:
-        """Return the message."""
-        return self._message
-
-    def respond(self, *_: object) -> bool:
-        """Return that a whole response is sent in parts."""
-        return False
 
     def watch(self, on_disconnect: Callable[[], None]) -> None:
         """Call `on_disconnect` if the client leaves."""
@@ -124,17 +106,12 @@ class _Exchange:
         """Stop watching."""
         self._socket.on_close = None
 
-    async def send(self, part: Message) -> None:
+    async def take(self, part: bytes) -> None:
         """Send the events of a response, or its error as one."""
-        if part["type"] == "http.response.start":
-            self._status = part["status"]
+        if self.status >= _ERROR:
+            await self._socket.send(_event(self.status, part))
             return
-        body: bytes = part["body"]
-        self.response_complete = not part.get("more_body", False)
-        if self._status >= _ERROR:
-            await self._socket.send(_event(self._status, body))
-            return
-        for frame in body.split(b"\n\n"):
+        for frame in part.split(b"\n\n"):
             _, data, event = frame.partition(b"\ndata: ")
             if data:  # else it is a comment, of which clients of messages need none
                 await self._socket.send(event)
