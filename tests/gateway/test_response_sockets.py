@@ -9,7 +9,7 @@ import pytest
 from gateway.conftest import KEY, Bench, Start
 from gateway.library import Library
 from gateway.neighbours import Neighbours, text
-from heddle_gateway.openai.conversations.turns import MAX_KEPT_BYTES, KeptTurn
+from heddle_gateway.openai.conversations.turns import MAX_TURN_BYTES, LastTurn
 from patience import until
 
 from gateway import replicas
@@ -195,10 +195,10 @@ async def test_a_gateway_that_stops_lets_a_response_end(start: Start) -> None:
 
 
 def test_a_connection_keeps_no_more_than_a_store_would() -> None:
-    kept = KeptTurn()
-    kept.keep("resp_1", [b"x" * MAX_KEPT_BYTES])
-    assert (kept.take("resp_2"), kept.take("")) == (None, None)
-    assert kept.take("resp_1") == [b"x" * MAX_KEPT_BYTES]
-    assert kept.take("resp_1") is None
-    kept.keep("resp_2", [b"x" * MAX_KEPT_BYTES, b"x"])
-    assert kept.take("resp_2") is None
+    last_turn = LastTurn()
+    last_turn.keep("resp_1", [b"x" * MAX_TURN_BYTES])
+    assert (last_turn.take("resp_2"), last_turn.take("")) == (None, None)
+    assert last_turn.take("resp_1") == [b"x" * MAX_TURN_BYTES]
+    assert last_turn.take("resp_1") is None
+    last_turn.keep("resp_2", [b"x" * MAX_TURN_BYTES, b"x"])
+    assert last_turn.take("resp_2") is None

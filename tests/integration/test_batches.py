@@ -35,13 +35,13 @@ async def begin(client: httpx.AsyncClient, lines: list[str], url: str = CHAT) ->
     """Upload a file and begin its batch."""
     file = {"file": ("in.jsonl", "\n".join(lines).encode())}
     uploaded = await client.post("/v1/files", files=file, data={"purpose": "batch"})
-    asked = {
+    body = {
         "input_file_id": uploaded.json()["id"],
         "endpoint": url,
         "completion_window": "24h",
         "metadata": {"class": "7b"},
     }
-    response = await client.post("/v1/batches", json=asked)
+    response = await client.post("/v1/batches", json=body)
     assert response.status_code == 200, response.text
     batch: dict[str, Any] = response.json()
     return batch

@@ -20,7 +20,7 @@ from heddle_gateway.openai import embeddings, search_filters, served_images
 from heddle_gateway.openai.batches import lines as lines_of_batches
 from heddle_gateway.openai.chat import content_parts, request
 from heddle_gateway.openai.conversations.background import check_runs
-from heddle_gateway.openai.conversations.turns import KeptTurn
+from heddle_gateway.openai.conversations.turns import LastTurn
 from heddle_migration_service.knowledge_server import ingestion
 from heddle_migration_service.knowledge_server.ingestion_parameters import ChunkParameters
 from heddle_migration_service.knowledge_server.ingestion_sources import UrlParameters
@@ -144,10 +144,10 @@ def _batch(*lines: str) -> bool:
     return bool(lines_of_batches.read_lines("\n".join(lines).encode(), "/v1/responses")[1])
 
 
-def _kept(size: int) -> bool:
-    kept = KeptTurn()
-    kept.keep("resp_1", [bytes(size)])
-    return kept.take("resp_1") is None
+def _last_turn(size: int) -> bool:
+    last_turn = LastTurn()
+    last_turn.keep("resp_1", [bytes(size)])
+    return last_turn.take("resp_1") is None
 
 
 def _connected(callers: Sequence[int]) -> None:
@@ -197,7 +197,7 @@ ROWS: dict[str, Check] = {
         _batch_line(1, custom_id="x" * n)
     ),
     "heddle_runtime.contract.limits.MAX_BATCH_LINES": lambda n: _batch(*map(_batch_line, range(n))),
-    f"{_OPENAI}.conversations.turns.MAX_KEPT_BYTES": _kept,
+    f"{_OPENAI}.conversations.turns.MAX_TURN_BYTES": _last_turn,
     "heddle_gateway.http.websocket.MAX_CONNECTIONS": lambda n: _connected(range(n)),
     "heddle_gateway.http.websocket.MAX_OF_ONE_CALLER": lambda n: _connected([0] * n),
     f"{_OPENAI}.chat.content_parts.MAX_MEDIA_BYTES": lambda n: (

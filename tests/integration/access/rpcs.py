@@ -419,7 +419,8 @@ RPCS: dict[str, Rpc] = {
     "Batch.CancelBatch": Rpc(UPLOADED, _id("request_batch")),
     "Batch.ClaimBatch": Rpc(REFUSED, lambda _: {"claimant": "c"}),
     "Batch.ReportBatch": Rpc(
-        UPLOADED | {"owner": "409"}, lambda it: {"id": it.request_batch, "claimant": "c"}
+        UPLOADED | {"owner": "400"},
+        lambda it: {"id": it.request_batch, "claimant": "c", "results": [{"line": 9}]},
     ),
     "Batch.ListBatchResults": Rpc(UPLOADED, _id("request_batch")),
     # Groups

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 from heddle_runtime.contract.limits import MAX_BATCH_LINES
 
-from heddle_gateway.http.exchange import Exchange
+from heddle_gateway.http.own_request import OwnRequest
 from heddle_gateway.openai.identifiers import new_id
 
 Endpoint = Literal["/v1/chat/completions", "/v1/responses", "/v1/embeddings", "/v1/completions"]
@@ -83,7 +83,7 @@ def _fault(fault: FaultError, line: int | None) -> dict[str, Any]:
     return {"code": fault.code, "message": str(fault), "param": fault.param, "line": line}
 
 
-def output_line(line: Line, exchange: Exchange) -> str:
+def output_line(line: Line, exchange: OwnRequest) -> str:
     """Return the line of the output file about a request and its response."""
     response: Mapping[str, Any] = {
         "status_code": exchange.status,

@@ -22,7 +22,7 @@ from heddle_runtime.identity.call_metadata import CALLER, Caller, new_request_id
 from heddle_runtime.identity.callers import Identity
 from starlette.types import ASGIApp, Scope
 
-from heddle_gateway.http.exchange import Exchange
+from heddle_gateway.http.own_request import OwnRequest
 from heddle_gateway.openai.batches.lines import Line, output_line, read_lines
 from heddle_gateway.services import call
 from heddle_gateway.state import State
@@ -152,7 +152,7 @@ class _Run:
             document = output_line(line, exchange)
             self._results.append(pb.BatchResult(line=number, failed=failed, document_json=document))
 
-    async def _response(self, line: Line) -> Exchange:
+    async def _response(self, line: Line) -> OwnRequest:
         """Return the response to a line; that of the last attempt if the gateway is busy."""
         path = line.url
         scope: Scope = {
@@ -167,7 +167,7 @@ class _Run:
         }
         attempt = 0
         while True:
-            exchange = Exchange(bytes(line.body))
+            exchange = OwnRequest(bytes(line.body))
             await exchange.post(self._application, scope, _HEADERS, identity=self._identity)
             again = exchange.headers.get(b"x-should-retry") != b"false"
             attempt += 1

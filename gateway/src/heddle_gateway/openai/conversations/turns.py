@@ -16,7 +16,7 @@ from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.services import call
 from heddle_gateway.state import State
 
-MAX_KEPT_BYTES = 4 * 1024 * 1024
+MAX_TURN_BYTES = 4 * 1024 * 1024
 """The maximum size of what a connection keeps, as of what a stored response continues."""
 _REFERENCE = "item_reference"
 _PREFIXES = {
@@ -32,7 +32,7 @@ _encode = msgspec.json.encode
 log = structlog.get_logger(__name__)
 
 
-class KeptTurn:
+class LastTurn:
     """The last response of a connection, if it is not stored: the next one can continue it."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class KeptTurn:
     def keep(self, identifier: str, items: Sequence[bytes]) -> None:
         """Keep the JSON texts of a response's items and of all before them, if they are few."""
         self._identifier, self._items = "", ()
-        if sum(map(len, items)) <= MAX_KEPT_BYTES:
+        if sum(map(len, items)) <= MAX_TURN_BYTES:
             self._identifier, self._items = identifier, items
 
     def take(self, identifier: str) -> Sequence[bytes] | None:
@@ -67,8 +67,8 @@ class Turn(msgspec.Struct, frozen=True):
     """The JSON texts of the items before it."""
     references: Mapping[str, bytes] = {}
     """The JSON texts of items that its input refers to, by their identifiers."""
-    kept: KeptTurn | None = None
-    """Where the response is kept if it is not stored."""
+    last_turn: LastTurn | None = None
+    """Where the response goes if it is not stored."""
 
     def echo(self) -> dict[str, Any]:
         """Return the members of the response about it."""
@@ -80,7 +80,10 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 async def read_turn(
-    state: State, body: ConversationBody, members: Mapping[str, Any], kept: KeptTurn | None = None
+    state: State,
+    body: ConversationBody,
+    members: Mapping[str, Any],
+    last_turn: LastTurn | None = None,
 ) -> Turn:
     """Return the turn of a request. One that continues a response that was not stored is not.
 
@@ -94,7 +97,7 @@ async def read_turn(
         if conversation:
             message = "previous_response_id and conversation cannot be used together."
             raise rejected("conversation", message, "invalid_request")
-        local = kept.take(previous) if kept is not None else None
+        local = last_turn.take(previous) if last_turn is not None else None
         request.response = previous if local is None else ""
     elif conversation:
         request.conversation = conversation
@@ -113,7 +116,7 @@ async def read_turn(
         items[-1].id if previous and items else after,
         documents(items) if local is None else local,
         {each.id: each.document_json.encode() for each in context.single_items},
-        kept,
+        last_turn,
     )
 
 

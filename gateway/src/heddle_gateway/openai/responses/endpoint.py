@@ -71,7 +71,9 @@ async def create(state: State, request: RawRequest) -> None:
     continue it with `previous_response_id`. With `generate: false` no model is asked. After an hour
     the connection ends.
     """
-    await respond(state, request, "", read=partial(read, kept=request.scope["state"].get("kept")))
+    await respond(
+        state, request, "", read=partial(read, last_turn=request.scope["state"].get("last_turn"))
+    )
 
 
 @routes.post("/v1/responses/compact", errors=(400, 404, 501, 502, 503))

@@ -22,7 +22,7 @@ from heddle_gateway.openai.chat.schema import Function
 from heddle_gateway.openai.conversations.background import follow, start
 from heddle_gateway.openai.conversations.items import Conversation
 from heddle_gateway.openai.conversations.turns import (
-    KeptTurn,
+    LastTurn,
     Turn,
     documents,
     input_items,
@@ -70,7 +70,7 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
     form: ResponseForm
     turn: Turn
     items: Sequence[pb_items.Item] = ()
-    """The items of the input, if they are stored or kept."""
+    """The items of the input, if the response is stored or follows on a connection."""
     empty: bool = False
     """Whether no model is asked."""
 
@@ -97,12 +97,12 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
         """Store the response, and return the frame that ends it."""
         assert isinstance(encoder, ResponseEncoder)  # noqa: S101 - made here
         if self.items:
-            put, kept = self._put(encoder), self.turn.kept
+            put, last_turn = self._put(encoder), self.turn.last_turn
             stored = self.turn.stores and await store(state, put)
             encoder.response["store"] = stored
-            if kept is not None and not stored:
+            if last_turn is not None and not stored:
                 items = [*self.turn.items, *documents(put.input), *documents(put.output)]
-                kept.keep(put.response.id, items)
+                last_turn.keep(put.response.id, items)
         return encoder.end()
 
     def _put(self, encoder: ResponseEncoder) -> pb_items.PutResponseRequest:
@@ -112,18 +112,18 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
         return request
 
 
-async def read(state: State, body: bytes, kept: KeptTurn | None = None) -> ChatRequest:
-    """Translate the body of `POST /v1/responses`, or a message of a connection that has `kept`.
+async def read(state: State, body: bytes, last_turn: LastTurn | None = None) -> ChatRequest:
+    """Translate the body of `POST /v1/responses`, or a message of a connection with a last turn.
 
     Raises:
         InvalidRequestError: The body is invalid.
         RejectedRequestError: It asks for what Heddle does not offer, or what is not stored.
     """
     members, place = parse(body)
-    if kept is not None:
+    if last_turn is not None:
         _check_message(members, place)
     parsed = checked(members, place)
-    turn = await read_turn(state, parsed, members, kept)
+    turn = await read_turn(state, parsed, members, last_turn)
     return translated(parsed, members, place, state.reasoning, turn)
 
 
@@ -180,7 +180,7 @@ def translated(
         message = "Responses that run in the background must be stored: leave out store."
         raise rejected("background", message, "invalid_request")
     stream = bool(parsed.stream)
-    is_empty = turn.kept is not None and members.get("generate") is False
+    is_empty = turn.last_turn is not None and members.get("generate") is False
     task = is_task(_as_chat(parsed, members), stream=stream)
     return ResponsesRequest(
         whole,
@@ -194,7 +194,7 @@ def translated(
         places=tuple(conversation.places),
         form=form,
         turn=turn,
-        items=input_items(members, turn) if (turn.stores or turn.kept) and not task else (),
+        items=input_items(members, turn) if (turn.stores or turn.last_turn) and not task else (),
         empty=is_empty,
     )
 

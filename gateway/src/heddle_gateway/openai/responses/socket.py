@@ -16,10 +16,10 @@ from websockets.frames import CloseCode
 from heddle_gateway.auth.credentials import SessionCredential
 from heddle_gateway.auth.csrf import HEADER as CSRF_HEADER
 from heddle_gateway.http.error_responses import ErrorResponse
-from heddle_gateway.http.exchange import Exchange
+from heddle_gateway.http.own_request import OwnRequest
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.websocket import WebSocket
-from heddle_gateway.openai.conversations.turns import KeptTurn
+from heddle_gateway.openai.conversations.turns import LastTurn
 from heddle_gateway.state import State
 
 PATHS = frozenset({"/v1/responses", "/responses"})
@@ -63,13 +63,13 @@ async def converse(state: State, request: RawRequest, application: ASGIApp) -> N
     loop = asyncio.get_running_loop()
     end = loop.time() + _SECONDS
     timer = loop.call_at(end, socket.finish)
-    kept, timeout = KeptTurn(), float(settings.idle_timeout_seconds)
+    last_turn, timeout = LastTurn(), float(settings.idle_timeout_seconds)
     silence = min(settings.keep_alive_seconds, timeout / _PINGS)
     code, reason = CloseCode.INTERNAL_ERROR, "The gateway failed."
     try:
         async with aclosing(socket.messages(silence, timeout)) as messages:
             async for message in messages:
-                await _answer(request, socket, application, message, kept)
+                await _answer(request, socket, application, message, last_turn)
         if loop.time() >= end:
             await socket.send(_event(_EXPIRED.status, _EXPIRED.json()))
         code, reason = CloseCode.GOING_AWAY, "Open another connection."
@@ -80,7 +80,11 @@ async def converse(state: State, request: RawRequest, application: ASGIApp) -> N
 
 
 async def _answer(
-    request: RawRequest, socket: WebSocket, application: ASGIApp, message: bytes, kept: KeptTurn
+    request: RawRequest,
+    socket: WebSocket,
+    application: ASGIApp,
+    message: bytes,
+    last_turn: LastTurn,
 ) -> None:
     """Answer a message."""
     headers = [each for each in request.scope["headers"] if each[0] not in _LEFT_OUT]
@@ -88,10 +92,10 @@ async def _answer(
         # The page is the gateway's own, and no page can send headers with messages.
         token = request.credential.session.csrf_token
         headers.append((CSRF_HEADER.encode(), token.encode()))
-    await _Exchange(socket, message).post(application, request.scope, headers, kept=kept)
+    await _Message(socket, message).post(application, request.scope, headers, last_turn=last_turn)
 
 
-class _Exchange(Exchange):
+class _Message(OwnRequest):
     """A message as a request, whose response's events become messages."""
 
     def __init__(self, socket: WebSocket, message: bytes) -> None:

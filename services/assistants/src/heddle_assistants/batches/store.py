@@ -71,7 +71,7 @@ class Batches:
     async def get(self, request: pb.GetBatchRequest) -> pb.GetBatchResponse:
         """Return a batch."""
         async with self._database.reading() as connection:
-            owner, row = await self._found(connection, request.id)
+            owner, row = await self._row(connection, request.id)
         return pb.GetBatchResponse(batch=_batch(owner, row))
 
     async def page(self, request: pb.ListBatchesRequest) -> pb.ListBatchesResponse:
@@ -82,7 +82,7 @@ class Batches:
                 return pb.ListBatchesResponse()
             query = select(batches).where(owner.of(batches)).order_by(_C.position.desc())
             if request.after:
-                _, row = await self._found(connection, request.after)
+                _, row = await self._row(connection, request.after)
                 query = query.where(_C.position < row.position)
             rows = (await connection.execute(query.limit(limit + 1))).all()
         shown = [_batch(owner, row) for row in rows[:limit]]
@@ -91,7 +91,7 @@ class Batches:
     async def cancel(self, request: pb.CancelBatchRequest) -> pb.CancelBatchResponse:
         """Let a batch end."""
         async with self._database.writing() as connection:
-            owner, row = await self._found(connection, request.id, lock=True)
+            owner, row = await self._row(connection, request.id, lock=True)
             if row.status in _RUNNING:
                 row = await _changed(connection, row, status="cancelling")
         return pb.CancelBatchResponse(batch=_batch(owner, row))
@@ -122,7 +122,9 @@ class Batches:
         """
         require(request.ending in ("", *_ENDINGS), "ending", f"must be of {_ENDINGS}")
         async with self._database.writing() as connection:
-            owner, row = await self._found(connection, request.id, lock=True)
+            owner, row = await self._row(connection, request.id, lock=True)
+            of_batch = all(0 <= each.line < row.line_count for each in request.results)
+            require(of_batch, "results.line", "must be a line of the batch")
             if row.status not in _RUNNING or row.claimant != request.claimant:
                 raise ConflictError("Another process has claimed the batch, or it has ended.")
             until = 0 if request.release else await seconds_now(connection) + CLAIM_SECONDS
@@ -140,7 +142,7 @@ class Batches:
     async def results(self, request: pb.ListBatchResultsRequest) -> pb.ListBatchResultsResponse:
         """List results."""
         async with self._database.reading() as connection:
-            owner, row = await self._found(connection, request.id)
+            owner, row = await self._row(connection, request.id)
             query = (
                 select(*(_R if not request.without_documents else (_R.line, _R.failed)))
                 .where(_R.batch_id == row.id, _R.line >= request.from_line)
@@ -154,7 +156,7 @@ class Batches:
                 result.document_json = owner.sealing.open(each.body, each.id).decode()
         return pb.ListBatchResultsResponse(results=results)
 
-    async def _found(
+    async def _row(
         self, connection: AsyncConnection, identifier: str, *, lock: bool = False
     ) -> tuple[Owner, AnyRow]:
         """Return a batch of the caller. Raises as `row_of`."""
@@ -225,7 +227,6 @@ async def _add(
     """Store results that are new, and return the new counts."""
     added = {False: 0, True: 0}
     for each in results:
-        require(0 <= each.line < row.line_count, "results.line", "must be a line of the batch")
         identifier = f"{row.id}:{each.line}"
         new = insertion(connection, batch_results).values(
             **owner.row(identifier, now()),

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Scope
 
 
-class Exchange:
+class OwnRequest:
     """What a request has as its connection, and its response."""
 
     request_complete = True
