@@ -42,7 +42,7 @@ RECORDED = {
     # responses in the background. 190 are text completions, 450 are what MCP clients and readers of
     # OpenAPI are offered, 80 encode several choices, and 60 give models the texts of files. 460 carry
     # responses over WebSockets, with limits of their own, and 500 answer batches of requests.
-    "heddle_gateway": 18_760,
+    "heddle_gateway": 18_750,
     "heddle_tools_service": 17_500,
     # LAMB's REST and knowledge-server forms, its import, following and proxy are protocols of
     # others: each has the routes, the faults and the formats that its clients know.
@@ -80,7 +80,7 @@ RECORDED = {
     # to depend on that one.
     "heddle_conversion": 1_800,
     # The members above their targets, for the reasons above.
-    TOTAL: 127_640,
+    TOTAL: 127_625,
 }
 """The limit of each package that is above its target: its lines, rounded up. It may only fall.
 

@@ -54,12 +54,8 @@ class OwnRequest:
         **state: Any,  # noqa: ANN401 - what the application reads
     ) -> None:
         """Send the request with a context of its own, as a `POST` to the path of a scope."""
-        complete = {
-            **scope,
-            "method": "POST",
-            "headers": [*headers],
-            "state": {"connection": self, **state},
-        }
+        members = {"connection": self, **state}
+        complete = {**scope, "method": "POST", "headers": [*headers], "state": members}
         await asyncio.create_task(application(complete, _nothing, self.send))  # type: ignore[arg-type] # a coroutine
 
 

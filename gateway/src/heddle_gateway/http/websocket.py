@@ -44,7 +44,7 @@ class WebSocket:
         self._protocol = ServerProtocol(max_size=max_bytes)
         self._protocol.receive_data(_head(request.scope))
         handshake = self._protocol.events_received()
-        if not handshake or not isinstance(handshake[0], Request):
+        if not (handshake and isinstance(handshake[0], Request)):
             raise _refused("The WebSocket handshake is invalid.")
         response = self._protocol.accept(handshake[0])
         if response.status_code != 101:  # noqa: PLR2004 - Switching Protocols
@@ -118,6 +118,8 @@ class WebSocket:
                         break
                     self._receive(data)
                 self._write()  # not drained: whoever does not read is silent, too
+        except OSError:
+            pass  # the client has left
         finally:
             if silent >= timeout:
                 self._writer.transport.abort()

@@ -33,14 +33,6 @@ class NewBatch(Model):
     output_expires_after: Any = Field(default=None, description="Not supported: files stay.")
 
 
-class Counts(Model):
-    """The numbers of lines."""
-
-    total: int
-    completed: int
-    failed: int
-
-
 class Batch(Model):
     """A batch and its status. The times are those at which it got the statuses."""
 
@@ -63,7 +55,7 @@ class Batch(Model):
     expired_at: int | None = None
     cancelling_at: int | None = None
     cancelled_at: int | None = None
-    request_counts: Counts
+    request_counts: dict[Literal["total", "completed", "failed"], int]
 
 
 class BatchPage(Page):
@@ -137,13 +129,14 @@ async def cancel(api: Call, id_: BatchId) -> Batch:
 
 
 def _view(batch: pb.Batch) -> Batch:
-    counts = Counts(
-        total=batch.line_count, completed=batch.completed_count, failed=batch.failed_count
-    )
     return Batch(
         **msgspec.json.decode(batch.document_json),
         id=batch.id,
         status=batch.status,
         created_at=batch.create_time.seconds,
-        request_counts=counts,
+        request_counts={
+            "total": batch.line_count,
+            "completed": batch.completed_count,
+            "failed": batch.failed_count,
+        },
     )

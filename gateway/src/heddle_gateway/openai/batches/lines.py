@@ -11,8 +11,7 @@ from heddle_gateway.openai.identifiers import new_id
 
 Endpoint = Literal["/v1/chat/completions", "/v1/responses", "/v1/embeddings", "/v1/completions"]
 MAX_ID_CHARACTERS = 512
-_ERRORS = 50
-"""The faults that clients are shown."""
+_SHOWN_FAULTS = 50
 _encode = msgspec.json.encode
 
 
@@ -51,7 +50,7 @@ def read_lines(content: bytes, endpoint: str) -> tuple[list[Line], list[dict[str
             return [], [_fault(fault, None)]
     if not lines and not faults:
         faults.append(_fault(FaultError("empty_file", "The file has no lines."), None))
-    return lines, faults[:_ERRORS]
+    return lines, faults[:_SHOWN_FAULTS]
 
 
 def _line(text: bytes, endpoint: str, known: set[str]) -> Line:

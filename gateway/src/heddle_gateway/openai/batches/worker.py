@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -110,9 +110,7 @@ class _Run:
             raise
         except ConflictError:
             pass  # another gateway continues
-        except HeddleError as error:  # the claim ends, and a gateway continues
-            log.warning("batch interrupted", batch=self._batch.id, cause=error.message)
-        except Exception:
+        except Exception:  # the claim ends, and a gateway continues
             log.exception("batch interrupted", batch=self._batch.id)
 
     async def _answer_all(self) -> str:
@@ -194,11 +192,9 @@ class _Run:
             request.document_json = msgspec.json.encode(self._document).decode()
         try:
             response = await call(self._services.batches.ReportBatch, request)
-        except ConflictError:
-            raise
-        except HeddleError:
+        except HeddleError as error:
             self._results = results + self._results
-            if ending:
+            if ending or isinstance(error, ConflictError):
                 raise
             return ""
         return response.batch.status
@@ -219,7 +215,8 @@ class _Run:
         """Store the results as files. The same results again are the same files."""
         texts: dict[bool, list[str]] = {False: [], True: []}
         listing = pb.ListBatchResultsRequest(id=self._batch.id)
-        while results := await self._listed(listing):
+        list_results = self._services.batches.ListBatchResults
+        while results := (await call(list_results, listing)).results:
             for each in results:
                 texts[each.failed].append(f"{each.document_json}\n")
             listing.from_line = results[-1].line + 1
@@ -235,6 +232,3 @@ class _Run:
             )
             stored = await call(self._services.files.CreateFile, file)
             self._document[f"{name}_file_id"] = stored.file.id
-
-    async def _listed(self, request: pb.ListBatchResultsRequest) -> Sequence[pb.BatchResult]:
-        return (await call(self._services.batches.ListBatchResults, request)).results

@@ -25,8 +25,6 @@ from heddle_gateway.state import State
 PATHS = frozenset({"/v1/responses", "/responses"})
 _SECONDS = 3600.0
 """The longest time of a connection, as OpenAI's."""
-_PINGS = 3
-"""Signs that a silent client is asked for before its connection is closed."""
 _LEFT_OUT = frozenset({b"connection", b"content-length", b"x-request-id", CSRF_HEADER.encode()})
 _EXPIRED = ErrorResponse(
     400,
@@ -64,7 +62,7 @@ async def converse(state: State, request: RawRequest, application: ASGIApp) -> N
     end = loop.time() + _SECONDS
     timer = loop.call_at(end, socket.finish)
     last_turn, timeout = LastTurn(), float(settings.idle_timeout_seconds)
-    silence = min(settings.keep_alive_seconds, timeout / _PINGS)
+    silence = min(settings.keep_alive_seconds, timeout / 3)
     code, reason = CloseCode.INTERNAL_ERROR, "The gateway failed."
     try:
         async with aclosing(socket.messages(silence, timeout)) as messages:

@@ -30,8 +30,7 @@ BATCH_DAYS = 30
 _DAY = 86_400
 _RUNNING = ("in_progress", "cancelling")
 _ENDINGS = ("completed", "failed", "expired", "cancelled")
-_RESULTS = 200
-"""The results of a page."""
+_RESULTS = 200  # of a page
 _C, _R = batches.c, batch_results.c
 
 

@@ -8,6 +8,7 @@ from heddle_runtime.storage.database.failures import UnusableDatabaseError
 revision = "0005"
 down_revision = "0004"
 oldest_compatible = "0001"
+_COUNTS = ("line_count", "completed_count", "failed_count")
 
 
 def upgrade() -> None:
@@ -22,7 +23,7 @@ def upgrade() -> None:
         sa.Column("key_id", sa.Text, nullable=False, server_default=""),
         sa.Column("claimant", sa.Text, nullable=False, server_default=""),
         sa.Column("claimed_until", Seconds, nullable=False, server_default="0"),
-        *_counts("line_count", "completed_count", "failed_count"),
+        *(sa.Column(name, Amount, nullable=False, server_default="0") for name in _COUNTS),
         sa.Column("body", sa.LargeBinary, nullable=False),
     )
     op.create_index(None, "batches", ["organization_id", "owner_email", "position"])
@@ -55,7 +56,3 @@ def _owned() -> tuple[sa.Column[int] | sa.Column[str], ...]:
         sa.Column("owner_email", sa.Text, nullable=False),
         sa.Column("created_at", Seconds, nullable=False),
     )
-
-
-def _counts(*names: str) -> list[sa.Column[int]]:
-    return [sa.Column(name, Amount, nullable=False, server_default="0") for name in names]
