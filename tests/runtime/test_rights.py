@@ -69,7 +69,7 @@ SERVICES_ONLY = (
     ),
     *("Account.SwitchSession", "Account.EndSession", "Following.", "Job.", "RowBatch."),
     *("Migration.", "Audit.RecordAuditEvents", "Usage.RecordUsage", "Usage.ReserveUsage"),
-    "Assistant.UseConfirmation",
+    *("Assistant.UseConfirmation", "Batch.ClaimBatch"),
 )
 """Methods of services and of the operator."""
 

@@ -32,6 +32,7 @@ from integration.access.things import TYPES, Absent, Things
 from runtime.examples import repetitions, sampled
 
 _CODES = {
+    grpc.StatusCode.INVALID_ARGUMENT: "400",
     grpc.StatusCode.NOT_FOUND: "404",
     grpc.StatusCode.PERMISSION_DENIED: "403",
     grpc.StatusCode.UNAUTHENTICATED: "401",

@@ -28,7 +28,12 @@ from heddle.assistant.v1 import (
 )
 from heddle.audit.v1 import audit_pb2, audit_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
-from heddle.conversation.v1 import conversation_pb2, conversation_pb2_grpc
+from heddle.conversation.v1 import (
+    batches_pb2,
+    batches_pb2_grpc,
+    conversation_pb2,
+    conversation_pb2_grpc,
+)
 from heddle.group.v1 import group_pb2, group_pb2_grpc, insights_pb2, insights_pb2_grpc
 from heddle.health.v1 import health_pb2, health_pb2_grpc
 from heddle.knowledge.v1 import files_pb2, files_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
@@ -76,6 +81,7 @@ _CONTRACTS: dict[str, tuple[Any, ...]] = {
     "connector": (connector_pb2, person_pb2),
     "assistants": (
         assistant_pb2,
+        batches_pb2,
         conversation_pb2,
         following_pb2,
         group_pb2,
@@ -135,6 +141,7 @@ class ServiceClients:
         self.files = files_pb2_grpc.FileServiceStub(knowledge)
         self.connectors = connector_pb2_grpc.ConnectorServiceStub(connector)
         self.assistants = assistant_pb2_grpc.AssistantServiceStub(assistants)
+        self.batches = batches_pb2_grpc.BatchServiceStub(assistants)
         self.conversations = conversation_pb2_grpc.ConversationServiceStub(assistants)
         self.groups = group_pb2_grpc.GroupServiceStub(assistants)
         self.insights = insights_pb2_grpc.InsightServiceStub(assistants)

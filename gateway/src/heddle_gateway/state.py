@@ -1,5 +1,6 @@
 """State that all requests of a gateway share."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ from heddle_gateway.extensions import Extension, OtherSystem
 from heddle_gateway.http.background import BackgroundRuns, BackgroundTasks
 from heddle_gateway.http.disconnect import RunningRequests
 from heddle_gateway.http.static_files import StaticFiles
+from heddle_gateway.http.websocket import WebSockets
 from heddle_gateway.services import ServiceClients, ServiceHealth
 from heddle_gateway.settings import GatewaySettings
 
@@ -63,5 +65,8 @@ class State:
     background: BackgroundRuns = field(default_factory=BackgroundRuns)
     titling: BackgroundTasks = field(default_factory=BackgroundTasks)
     """The writing of titles of conversations."""
+    sockets: WebSockets = field(default_factory=WebSockets)
+    work: asyncio.Event = field(default_factory=asyncio.Event)
+    """Is set when there may be a batch to work on."""
     stopping: bool = False
     """Whether new requests should go to another gateway."""

@@ -15,7 +15,7 @@ from heddle.assistant.v1 import (
     versions_pb2,
 )
 from heddle.audit.v1 import audit_pb2
-from heddle.conversation.v1 import conversation_pb2
+from heddle.conversation.v1 import batches_pb2, conversation_pb2
 from heddle.group.v1 import group_pb2
 from heddle.migration.v1 import migration_pb2
 from heddle.usage.v1 import usage_pb2
@@ -23,6 +23,7 @@ from heddle_assistants.accounts import checks, resolution, settings_text
 from heddle_assistants.accounts import model_prices as prices
 from heddle_assistants.accounts.sign_in import limits, password_hashes, passwords
 from heddle_assistants.audit import recorded
+from heddle_assistants.batches import store as batches
 from heddle_assistants.catalog import checking
 from heddle_assistants.conversations import items as stored_items
 from heddle_assistants.conversations import store as conversations
@@ -165,6 +166,10 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.audit.recorded.MAX_EVENTS": _events,
     f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
     f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,
+    "heddle_assistants.batches.store.MAX_RUNNING": batches.check_running,
+    "heddle_assistants.batches.store.MAX_DOCUMENT_CHARACTERS": lambda n: batches.check(
+        batches_pb2.Batch(id="batch_1", status="failed", document_json="{}".ljust(n))
+    ),
     f"{_STORED}.items.MAX_ITEMS": stored_items.check_count,
     f"{_STORED}.items._MAX_BODY": lambda n: stored_items.documents_of([_item(n)], "") and None,
     f"{_STORED}.store._MAX_FEEDBACK": lambda n: conversations.check_feedback(

@@ -3,8 +3,9 @@
 import asyncio
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, cast
 
 import httpx
 from boundaries.rows.forms import Check
@@ -13,10 +14,13 @@ from heddle_gateway.auth import impersonation, issued_keys
 from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.http import json_text, multipart
 from heddle_gateway.http.json_text import Place
+from heddle_gateway.http.websocket import WebSocket, WebSockets
 from heddle_gateway.login.pages import is_place_here
 from heddle_gateway.openai import embeddings, search_filters, served_images
+from heddle_gateway.openai.batches import lines as lines_of_batches
 from heddle_gateway.openai.chat import content_parts, request
 from heddle_gateway.openai.conversations.background import check_runs
+from heddle_gateway.openai.conversations.turns import LastTurn
 from heddle_migration_service.knowledge_server import ingestion
 from heddle_migration_service.knowledge_server.ingestion_parameters import ChunkParameters
 from heddle_migration_service.knowledge_server.ingestion_sources import UrlParameters
@@ -130,6 +134,30 @@ def _chunk_size(size: int) -> None:
     ChunkParameters.model_construct({"chunk_size"}, chunk_size=size).splitting()
 
 
+def _batch_line(number: int, **members: Any) -> str:
+    line = {"custom_id": str(number), "method": "POST", "url": "/v1/responses", "body": {}}
+    return json.dumps({**line, **members})
+
+
+def _batch(*lines: str) -> bool:
+    """Return whether a file of lines is refused."""
+    return bool(lines_of_batches.read_lines("\n".join(lines).encode(), "/v1/responses")[1])
+
+
+def _last_turn(size: int) -> bool:
+    last_turn = LastTurn()
+    last_turn.keep("resp_1", [bytes(size)])
+    return last_turn.take("resp_1") is None
+
+
+def _connected(callers: Sequence[int]) -> None:
+    """Open connections of callers."""
+    open_ = WebSockets()
+    for number, caller in enumerate(callers):
+        open_.check(caller, stopping=False)
+        open_[cast("WebSocket", number)] = caller
+
+
 def _surrogates(count: int) -> None:
     json_text.parse(b'{"x":"' + b"\\ud800" * count + b'"}')
 
@@ -165,6 +193,13 @@ ROWS: dict[str, Check] = {
     "heddle_gateway.http.limited_protocol.MAX_HEAD_BYTES": _head,
     "heddle_gateway.http.multipart.MAX_FIELDS": _form,
     f"{_OPENAI}.conversations.background.MAX_RUNS": check_runs,
+    f"{_OPENAI}.batches.lines.MAX_ID_CHARACTERS": lambda n: _batch(
+        _batch_line(1, custom_id="x" * n)
+    ),
+    "heddle_runtime.contract.limits.MAX_BATCH_LINES": lambda n: _batch(*map(_batch_line, range(n))),
+    f"{_OPENAI}.conversations.turns.MAX_TURN_BYTES": _last_turn,
+    "heddle_gateway.http.websocket.MAX_CONNECTIONS": lambda n: _connected(range(n)),
+    "heddle_gateway.http.websocket.MAX_OF_ONE_CALLER": lambda n: _connected([0] * n),
     f"{_OPENAI}.chat.content_parts.MAX_MEDIA_BYTES": lambda n: (
         content_parts._decoded(b64encode(bytes(n)).decode(), Place(b"")) and None
     ),

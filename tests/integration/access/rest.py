@@ -34,7 +34,7 @@ from integration.access.outcomes import (
     elsewhere,
     shared,
 )
-from integration.access.things import Things, unique
+from integration.access.things import Things, batch_of, unique
 
 Request = Callable[[Any], dict[str, Any]]
 QUESTION = [{"role": "user", "content": "What holds a thread?"}]
@@ -399,6 +399,11 @@ ROUTES: dict[str, Route] = {
     "PUT /v1/conversations/{conversation}/items/{id}/feedback": Route(
         UPLOADED, _with(_ITEM, rating=1)
     ),
+    # Batches
+    "POST /v1/batches": Route(UPLOADED, lambda it: {"json": batch_of(it.requests)}),
+    "GET /v1/batches": Route(LIST_UPLOADED, lambda it: {"params": {"seen": it.request_batch}}),
+    "GET /v1/batches/{id}": Route(UPLOADED, _of(id="request_batch")),
+    "POST /v1/batches/{id}/cancel": Route(UPLOADED, _of(id="request_batch")),
     # Vector stores
     "POST /v1/vector_stores with a file": Route(
         UPLOADED, lambda it: {"json": {"name": "mine", "file_ids": [it.file]}}

@@ -410,6 +410,19 @@ RPCS: dict[str, Rpc] = {
     ),
     "Conversation.GetResponse": Rpc(UPLOADED, _id("response")),
     "Conversation.DeleteResponse": Rpc(UPLOADED, _id("response")),
+    # Batches
+    "Batch.CreateBatch": Rpc(
+        ALL, lambda _: {"batch": {"id": unique(), "document_json": "{}", "status": "failed"}}
+    ),
+    "Batch.GetBatch": Rpc(UPLOADED, _id("request_batch")),
+    "Batch.ListBatches": Rpc(LIST_UPLOADED, lambda it: {"limit": 100} if it.request_batch else {}),
+    "Batch.CancelBatch": Rpc(UPLOADED, _id("request_batch")),
+    "Batch.ClaimBatch": Rpc(REFUSED, lambda _: {"claimant": "c"}),
+    "Batch.ReportBatch": Rpc(
+        UPLOADED | {"owner": "400"},
+        lambda it: {"id": it.request_batch, "claimant": "c", "results": [{"line": 9}]},
+    ),
+    "Batch.ListBatchResults": Rpc(UPLOADED, _id("request_batch")),
     # Groups
     "Group.CreateGroup": Rpc(
         CREATORS, lambda _: {"group": {"title": "Biology", "teachers": [OWNER.subject]}}

@@ -25,6 +25,12 @@ def unique() -> str:
     return f"a{uuid.uuid4().hex}"
 
 
+def batch_of(file: str, **members: Any) -> dict[str, Any]:
+    """Return the body that begins a batch."""
+    body = {"input_file_id": file, "endpoint": "/v1/completions", "completion_window": "24h"}
+    return {**body, **members}
+
+
 def rubric_text() -> str:
     """Return the content of a rubric."""
     return json.dumps(EXAMPLE)
@@ -87,6 +93,19 @@ class Things:
     def response(self) -> str:
         body = {"model": f"lamb_assistant.{self.assistant}", "input": self.content}
         return str(self._post("/v1/responses", json=body)["id"])
+
+    @cached_property
+    def requests(self) -> str:
+        """A file with a request for a batch."""
+        line = {"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": {}}
+        files = {"file": ("a.jsonl", json.dumps(line))}
+        return str(self._post("/v1/files", files=files, data={"purpose": "batch"})["id"])
+
+    @cached_property
+    def request_batch(self) -> str:
+        metadata = {"content": self.content}
+        body = batch_of(self.requests, metadata=metadata)
+        return str(self._post("/v1/batches", json=body)["id"])
 
     @cached_property
     def conversation(self) -> str:

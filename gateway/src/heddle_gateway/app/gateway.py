@@ -1,12 +1,14 @@
 """The gateway as an ASGI application: raw chat completions, and all other routes with Starlette."""
 
 from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 from typing import cast
 
 import structlog
-from heddle_runtime.errors import HeddleError, ResourceExhaustedError
+from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.call_metadata import CALLER, Caller, Stopwatch, caller
+from heddle_runtime.serving.background import in_background
 from heddle_runtime.telemetry import log_fields, logs, spans
 from heddle_runtime.telemetry.export import draw
 from heddle_runtime.telemetry.metrics import table
@@ -35,6 +37,8 @@ from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
 from heddle_gateway.mcp.endpoint import METADATA_PATH
 from heddle_gateway.openai.absent import SEEMING_IDENTIFIERS, absent_endpoint
+from heddle_gateway.openai.batches.worker import BatchWorker
+from heddle_gateway.openai.responses import socket
 from heddle_gateway.routing import ChatHandler, PathEndpoint
 from heddle_gateway.state import State
 
@@ -127,8 +131,9 @@ class Gateway:
             await self._serve(request, scope, receive)
         except ClientGoneError:
             request.client_gone = True
-        except ResourceExhaustedError as error:  # of the limit: handlers report their own failures
-            log_fields.add_failure(error.reason, error.metadata)
+        except (HeddleError, RejectedRequestError) as error:
+            # Of the limit, or a handshake: handlers report their own failures.
+            add_failure(error)
             refusal = from_exception(error).for_path(scope["path"], request.request_id)
             await request.respond(refusal.response())
         except Exception:
@@ -160,6 +165,9 @@ class Gateway:
             request.name, request.route = chat.name, chat.path
             with self._state.running:
                 await cast("ChatHandler", chat.function)(self._state, request)
+        elif path in socket.PATHS and "upgrade" in scope["state"]:
+            request.name, request.route = f"WebSocket {path}", path
+            await socket.converse(self._state, request, self)
         else:
             scope["path"] = path
             scope["state"]["raw"] = request
@@ -203,12 +211,18 @@ class Gateway:
             headers["www-authenticate"] = f'Bearer resource_metadata="{address}"'
         return Response(raw.body, raw.status, headers)
 
+    def working(self) -> AbstractAsyncContextManager[None]:
+        """Work on batches until the block ends."""
+        return in_background(BatchWorker(self._state, self).run())
+
     def drain(self) -> None:
         """Report on `/health` that new requests should go to another gateway."""
         self._state.stopping = True
+        self._state.sockets.finish()
 
     def end_streams(self) -> None:
         """End the running responses with an error that gives the reason."""
+        self._state.sockets.finish()
         self._state.running.stop_all()
 
 

@@ -47,6 +47,7 @@ from heddle_gateway.openai import (
     vector_stores,
 )
 from heddle_gateway.openai.anthropic import endpoint as messages
+from heddle_gateway.openai.batches import endpoint as batches
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.conversations import cited_pages
 from heddle_gateway.openai.conversations import endpoint as conversations
@@ -63,6 +64,7 @@ _MODULES = (
         responses,
         conversations,
         cited_pages,
+        batches,
         messages,
         images,
         served_images,

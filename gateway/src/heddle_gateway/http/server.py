@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Protocol
 
 import httptools  # uvicorn would silently use a parser that costs a fifth more
@@ -25,6 +25,9 @@ class Gateway(Protocol):
 
     application: ASGIApp
     """The application with its middleware."""
+
+    def working(self) -> AbstractAsyncContextManager[None]:
+        """Work on batches until the block ends."""
 
     def drain(self) -> None:
         """Report on `/health` that new requests should go to another gateway."""
@@ -70,7 +73,8 @@ async def serving(gateway: Gateway, settings: GatewaySettings) -> AsyncGenerator
                 raise RuntimeError("The HTTP server ended while it started.")
             await asyncio.sleep(0.005)
         log.info("serving", address=address, parser=f"httptools {httptools.__version__}")
-        yield address
+        async with gateway.working():
+            yield address
         gateway.drain()
         await asyncio.sleep(settings.drain_wait)
     finally:

@@ -11,7 +11,6 @@ SEEMING_IDENTIFIERS = frozenset({"/v1/responses/input_tokens"})
 _INSTEAD: Mapping[str, str] = {
     "assistants": f"Assistants are models there: {_ANSWERS}",
     "audio": "It neither reads nor writes sound",
-    "batches": f"One request at a time: {_ANSWERS}",
     "containers": "Tools of assistants work in workspaces",
     "evals": _ANSWERS,
     "fine_tuning": "Assistants are given instructions, documents and tools",

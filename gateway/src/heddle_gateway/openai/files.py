@@ -1,4 +1,4 @@
-"""`/v1/files`: files that callers upload, for vector stores."""
+"""`/v1/files`: files that callers upload, for vector stores and batches."""
 
 from typing import Annotated, Literal
 
@@ -19,7 +19,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "cache-control": "private, no-store",
 }
-Purpose = Literal["assistants", "user_data"]
+Purpose = Literal["assistants", "user_data", "batch"]
 FileId = Annotated[str, Field(description="The file's identifier.", pattern="^file-[0-9a-f]{32}$")]
 routes = Routes("files")
 
@@ -46,7 +46,9 @@ class FilePage(Page):
 class FileQuery(PageQuery):
     """The query of the list of files."""
 
-    purpose: Purpose | None = Field(default=None, description="Only files for this purpose.")
+    purpose: Purpose | Literal["batch_output"] | None = Field(
+        default=None, description="Only files for this purpose."
+    )
     limit: int = Field(default=1_000, ge=1, le=10_000, description="The maximum number of files.")
 
 

@@ -17,7 +17,7 @@ from heddle.assistant.v1 import (
 )
 from heddle.audit.v1 import audit_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
-from heddle.conversation.v1 import conversation_pb2_grpc
+from heddle.conversation.v1 import batches_pb2_grpc, conversation_pb2_grpc
 from heddle.group.v1 import group_pb2_grpc, insights_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
@@ -45,6 +45,9 @@ from heddle_assistants.accounts.organizations import Organizations
 from heddle_assistants.assistants.servicer import AssistantServicer
 from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.audit.servicer import AuditServicer
+from heddle_assistants.batches.servicer import BatchServicer
+from heddle_assistants.batches.store import Batches as RequestBatches
+from heddle_assistants.batches.store import expire as expire_batches
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.catalog.folder import FolderAssistants
 from heddle_assistants.catalog.folder_checks import FolderChecks
@@ -220,6 +223,7 @@ async def app(
                 HOUR,
                 "conversations",
             ),
+            (partial(expire_batches, database), HOUR, "batches"),
             (database.clean_up, settings.cleanup_seconds, "rows in files"),
         ):
             failure = f"old {rows_named} not deleted, will be retried"
@@ -311,6 +315,10 @@ async def app(
                     Conversations(database, owners, settings.conversation_days, counting),
                     Answers(database, owners, counting),
                 ),
+            ),
+            bind(
+                batches_pb2_grpc.add_BatchServiceServicer_to_server,
+                BatchServicer(RequestBatches(database, owners)),
             ),
             bind(
                 group_pb2_grpc.add_GroupServiceServicer_to_server,

@@ -16,6 +16,8 @@ from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.services import call
 from heddle_gateway.state import State
 
+MAX_TURN_BYTES = 4 * 1024 * 1024
+"""The maximum size of what a connection keeps, as of what a stored response continues."""
 _REFERENCE = "item_reference"
 _PREFIXES = {
     "message": "msg",
@@ -28,6 +30,27 @@ _PREFIXES = {
 }
 _encode = msgspec.json.encode
 log = structlog.get_logger(__name__)
+
+
+class LastTurn:
+    """The last response of a connection, if it is not stored: the next one can continue it."""
+
+    def __init__(self) -> None:
+        self._identifier = ""
+        self._items: Sequence[bytes] = ()
+
+    def keep(self, identifier: str, items: Sequence[bytes]) -> None:
+        """Keep the JSON texts of a response's items and of all before them, if they are few."""
+        self._identifier, self._items = "", ()
+        if sum(map(len, items)) <= MAX_TURN_BYTES:
+            self._identifier, self._items = identifier, items
+
+    def take(self, identifier: str) -> Sequence[bytes] | None:
+        """Return the items of a response and forget them; None if it is not the last one."""
+        if not identifier or identifier != self._identifier:
+            return None
+        items, self._identifier, self._items = self._items, "", ()
+        return items
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -46,6 +69,8 @@ class Turn(msgspec.Struct, frozen=True):
     """The JSON texts of the items before it."""
     references: Mapping[str, bytes] = {}
     """The JSON texts of items that its input refers to, by their identifiers."""
+    last_turn: LastTurn | None = None
+    """Where the response goes if it is not stored."""
 
     def echo(self) -> dict[str, Any]:
         """Return the members of the response about it."""
@@ -56,37 +81,51 @@ class Turn(msgspec.Struct, frozen=True):
         return members | ({"conversation": {"id": self.conversation}} if self.conversation else {})
 
 
-async def read_turn(state: State, body: ConversationBody, members: Mapping[str, Any]) -> Turn:
-    """Return the turn of a request.
+async def read_turn(
+    state: State,
+    body: ConversationBody,
+    members: Mapping[str, Any],
+    last_turn: LastTurn | None = None,
+) -> Turn:
+    """Return the turn of a request. One that continues a response that was not stored is not.
 
     Raises:
         RejectedRequestError: A response, conversation or item is not stored for the caller.
     """
     conversation, after = _conversation(body)
+    local: Sequence[bytes] | None = None
     request = pb.GetContextRequest(after=after, ids=_references(members.get("input")))
     if previous := body.previous_response_id or "":
         if conversation:
             message = "previous_response_id and conversation cannot be used together."
             raise rejected("conversation", message, "invalid_request")
-        request.response = previous
+        local = last_turn.take(previous) if last_turn is not None else None
+        request.response = previous if local is None else ""
     elif conversation:
         request.conversation = conversation
     context = pb.GetContextResponse()
-    if previous or conversation or request.ids:
+    if request.response or conversation or request.ids:
         try:
             context = await call(state.services.conversations.GetContext, request)
         except NotFoundError:
             raise _not_found(previous, conversation, after) from None
     items = context.items
+    stores = getattr(body, "store", None) is not False and not caller().identity.client_user
     return Turn(
-        getattr(body, "store", None) is not False and not caller().identity.client_user,
+        stores and local is None,
         previous,
         conversation,
         items[-1].id if previous and items else after,
         getattr(body.conversation, "informed", False),
-        [each.document_json.encode() for each in items],
+        documents(items) if local is None else local,
         {each.id: each.document_json.encode() for each in context.single_items},
+        last_turn,
     )
+
+
+def documents(items: Iterable[pb.Item]) -> list[bytes]:
+    """Return the JSON texts of items."""
+    return [each.document_json.encode() for each in items]
 
 
 def _conversation(body: ConversationBody) -> tuple[str, str | None]:

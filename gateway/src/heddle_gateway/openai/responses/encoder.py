@@ -154,6 +154,12 @@ class ResponseEncoder(ItemEncoder):
         }
         return frames
 
+    def empty(self) -> bytes:
+        """Return the frames before the end of a response without output."""
+        now = {"completed_at": int(time.time()), "status": "completed", "usage": _usage(Usage())}
+        self.response |= now
+        return self._opening
+
     def end(self) -> bytes:
         """Return the last frame of a response that is complete."""
         return self._final()

@@ -1,5 +1,6 @@
 """The routes of `/v1/responses`."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -63,8 +64,16 @@ async def create(state: State, request: RawRequest) -> None:
     `X-Heddle-Events` is `none`. Their sources are annotations of the message: `url_citation` with a
     web address, else `file_citation`. Progress is an event `response.in_progress` with a member
     `event` or `heddle`.
+
+    A WebSocket to the same path takes bodies with `type: response.create` as messages, answers one
+    after another, and sends the same events as messages. A refused message is answered by an event
+    `error`. The connection keeps its last response if that is not stored, and a message can
+    continue it with `previous_response_id`. With `generate: false` no model is asked. After an hour
+    the connection ends.
     """
-    await respond(state, request, "", read=read)
+    await respond(
+        state, request, "", read=partial(read, last_turn=request.scope["state"].get("last_turn"))
+    )
 
 
 @routes.post("/v1/responses/compact", errors=(400, 404, 501, 502, 503))

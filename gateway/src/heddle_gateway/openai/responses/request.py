@@ -17,13 +17,16 @@ from heddle_gateway.http.models import validate
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai.chat.event_encoder import Answer, Encoder
 from heddle_gateway.openai.chat.file_references import READ
+from heddle_gateway.openai.chat.event_stream import HEADERS
 from heddle_gateway.openai.chat.options import declare, function_choice, left_out, set_options
 from heddle_gateway.openai.chat.request import ChatRequest, count_parts, is_task
 from heddle_gateway.openai.chat.schema import Function
 from heddle_gateway.openai.conversations.background import follow, start
 from heddle_gateway.openai.conversations.items import Conversation
 from heddle_gateway.openai.conversations.turns import (
+    LastTurn,
     Turn,
+    documents,
     input_items,
     put_request,
     read_turn,
@@ -69,7 +72,9 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
     form: ResponseForm
     turn: Turn
     items: Sequence[pb_items.Item] = ()
-    """The items of the input, if they are stored."""
+    """The items of the input, if the response is stored or follows on a connection."""
+    empty: bool = False
+    """Whether no model is asked."""
 
     def encoder(self, answer: Answer, *, streamed: bool = True) -> ResponseEncoder:
         """Return what writes the response, streamed or whole."""
@@ -90,6 +95,11 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
     async def detach(self, state: State, request: RawRequest, answer: Answer) -> RawResponse | None:
         """Begin a run in the background; return its response, None if its events were sent."""
         encoder = self.encoder(answer)
+        if self.empty:
+            await request.start(200, HEADERS)
+            frames = encoder.empty()
+            await request.write(frames + await self.end(state, encoder), last=True)
+            return None
         body, put = encoder.body(), partial(self._put, encoder)
         run = await start(state, self.run, encoder, encoder.response, put)
         if not self.stream:
@@ -101,7 +111,12 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
         """Store the response, and return the frame that ends it."""
         assert isinstance(encoder, ResponseEncoder)  # noqa: S101 - made here
         if self.items:
-            encoder.response["store"] = await store(state, self._put(encoder))
+            put, last_turn = self._put(encoder), self.turn.last_turn
+            stored = self.turn.stores and await store(state, put)
+            encoder.response["store"] = stored
+            if last_turn is not None and not stored:
+                items = [*self.turn.items, *documents(put.input), *documents(put.output)]
+                last_turn.keep(put.response.id, items)
         return encoder.end()
 
     def _put(self, encoder: ResponseEncoder) -> pb_items.PutResponseRequest:
@@ -111,17 +126,28 @@ class ResponsesRequest(ChatRequest, frozen=True, kw_only=True):
         return request
 
 
-async def read(state: State, body: bytes) -> ChatRequest:
-    """Translate the body of `POST /v1/responses`.
+async def read(state: State, body: bytes, last_turn: LastTurn | None = None) -> ChatRequest:
+    """Translate the body of `POST /v1/responses`, or a message of a connection with a last turn.
 
     Raises:
         InvalidRequestError: The body is invalid.
         RejectedRequestError: It asks for what Heddle does not offer, or what is not stored.
     """
     members, place = parse(body)
+    if last_turn is not None:
+        _check_message(members, place)
     parsed = checked(members, place)
-    turn = await read_turn(state, parsed, members)
+    turn = await read_turn(state, parsed, members, last_turn)
     return translated(parsed, members, place, state.reasoning, turn)
+
+
+def _check_message(members: dict[str, Any], place: Place) -> None:
+    """Make the members of a message those of a body."""
+    if members.get("type") != "response.create":
+        raise (place / "type").invalid("must be 'response.create'")
+    if members.get("background"):
+        raise (place / "background").invalid("is not possible in a message")
+    members["stream"] = True
 
 
 def checked(members: dict[str, Any], place: Place) -> ResponsesBody:
@@ -168,6 +194,7 @@ def translated(
         message = "Responses that run in the background must be stored: leave out store."
         raise rejected("background", message, "invalid_request")
     stream = bool(parsed.stream)
+    is_empty = turn.last_turn is not None and members.get("generate") is False
     task = is_task(_as_chat(parsed, members), stream=stream)
     return ResponsesRequest(
         whole,
@@ -176,12 +203,13 @@ def translated(
         usage=True,
         task=task,
         has_parts=bool(turn.items) or not isinstance(parsed.input, str),
-        background=bool(parsed.background),
+        background=bool(parsed.background) or is_empty,
         warnings=tuple(left_out(each.type) for each in parsed.tools or () if each.type in _UNASKED),
         places=tuple(conversation.places),
         form=form,
         turn=turn,
-        items=input_items(members, turn) if turn.stores and not task else (),
+        items=input_items(members, turn) if (turn.stores or turn.last_turn) and not task else (),
+        empty=is_empty,
     )
 
 

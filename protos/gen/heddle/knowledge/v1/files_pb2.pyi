@@ -170,7 +170,7 @@ class File(_message.Message):
     filename: _builtins.str
     """The name it was uploaded with, without folders."""
     purpose: _builtins.str
-    """The purpose that the client named: `assistants` or `user_data`."""
+    """The purpose that the client named: `assistants`, `user_data`, `batch` or `batch_output`."""
     media_type: _builtins.str
     """The IANA media type. Empty if the client named none."""
     size: _builtins.int
@@ -368,7 +368,7 @@ class CreateFileRequest(_message.Message):
     filename: _builtins.str
     """The name, 1 to 255 characters without control characters. The service removes folders."""
     purpose: _builtins.str
-    """The purpose: `assistants` or `user_data`."""
+    """The purpose: `assistants`, `user_data`, `batch` or `batch_output`."""
     media_type: _builtins.str
     """The IANA media type. If empty, the ingestion derives it from the ending of the name."""
     data: _builtins.bytes

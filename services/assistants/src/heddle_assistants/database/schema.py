@@ -593,6 +593,39 @@ conversation_items = Table(
 )
 """The items of conversations, and of responses. `parent` is the item before."""
 
+batches = Table(
+    "batches",
+    metadata,
+    *_owned(
+        _amount("position"),
+        *map(_text, ("status", "organization", "scopes", "key_id", "claimant")),
+        Column("claimed_until", Seconds, nullable=False, server_default="0"),
+        *(
+            Column(name, Amount, nullable=False, server_default="0")
+            for name in ("line_count", "completed_count", "failed_count")
+        ),
+        Column("body", LargeBinary, nullable=False),
+    ),
+    Index(None, "organization_id", "owner_email", "position"),
+    Index(None, "status", "position"),
+)
+"""`position` orders them; organisation, scopes and key are those of the request that created one.
+The process `claimant` holds the claim until `claimed_until`."""
+
+batch_results = Table(
+    "batch_results",
+    metadata,
+    *_owned(
+        _text("batch_id"),
+        _amount("line"),
+        _flag("failed"),
+        Column("body", LargeBinary, nullable=False),
+    ),
+    Index(None, "batch_id", "line"),
+    Index(None, "organization_id", "owner_email"),
+)
+"""The results of the lines of batches that have not ended. The id has the batch and the line."""
+
 learner_groups = Table(
     "learner_groups",
     metadata,

@@ -31,6 +31,7 @@ OWNED = (schema.rubrics, schema.prompts, schema.knowledge_bases, schema.knowledg
 """The tables with `owner_email`, whose rows are deleted or handed over with a person."""
 CONVERSATIONS = (
     *(schema.conversation_items, schema.responses, schema.conversations),
+    *(schema.batch_results, schema.batches),
     schema.conversation_owners,
 )
 """The tables of conversations, whose rows are always deleted with a person."""

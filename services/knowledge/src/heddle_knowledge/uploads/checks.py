@@ -13,7 +13,7 @@ from heddle_knowledge.collection.names import is_printable
 from heddle_knowledge.service.calls import MAX_KEY_CHARACTERS
 from heddle_knowledge.uploads.records import FILE, new_id
 
-PURPOSES = ("assistants", "user_data")
+PURPOSES = ("assistants", "user_data", "batch", "batch_output")
 MAX_BYTES = 30 * 1024**2
 MAX_BATCHED_FILES = 2_000
 """Files of a batch."""

@@ -11,6 +11,8 @@ MAX_TOOLS = 64
 """The maximum number of tools of one assistant."""
 MAX_TOOL_ROUNDS = 50
 """The maximum number of rounds of function calls, or decisions of the routing agent, in one run."""
+MAX_BATCH_LINES = 10_000
+"""The maximum number of requests in the file of a batch."""
 MAX_CANDIDATES = 8
 """The maximum number of answers to one prompt that a request asks for."""
 MAX_STARTER_QUESTIONS, MAX_QUESTION_CHARACTERS = 6, 200

@@ -32,7 +32,7 @@ _MAX_CHARACTERS = 20_000
 # Libraries that log every request at INFO, or what Heddle logs itself.
 _VERBOSE = (
     *("httpx", "httpx2", "httpcore", "httpcore2", "mcp", "aiohttp.access", "asyncio"),
-    *("alembic", "uvicorn"),
+    *("alembic", "uvicorn", "websockets"),
 )
 # Libraries that log what a remote server sends. The caller reports the failure without that text.
 _LEAKING = ("mcp.client", "mcp.shared", "client")

@@ -1,0 +1,1 @@
+"""`/v1/batches`: the requests of a file, answered one by one."""
