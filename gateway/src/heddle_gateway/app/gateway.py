@@ -1,6 +1,7 @@
 """The gateway as an ASGI application: raw chat completions, and all other routes with Starlette."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import cast
 
@@ -30,6 +31,7 @@ from heddle_gateway.http.error_responses import (
     add_failure,
     from_exception,
 )
+from heddle_gateway.http.json_text import NotJsonError
 from heddle_gateway.http.operations import Operation
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
@@ -176,7 +178,10 @@ class Gateway:
 
     async def _error(self, request: Request, error: Exception) -> Response:
         add_failure(error)
-        return self._to_starlette(from_exception(error), request)
+        response = from_exception(error)
+        if isinstance(error, NotJsonError) and request.url.path.startswith(self._paths_with_detail):
+            response = replace(response, status=HTTPStatus.UNPROCESSABLE_ENTITY)  # as FastAPI does
+        return self._to_starlette(response, request)
 
     async def _http_error(self, request: Request, error: Exception) -> Response:
         """Return the response for a path or a method that does not exist."""

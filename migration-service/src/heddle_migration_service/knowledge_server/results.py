@@ -41,15 +41,17 @@ def result(passage: pb.Passage, collection: str, *, sections: bool, whole: bool)
     """
     stored = dict(passage.metadata)
     stored.pop(PARAMETERS, None)
+    is_copy = _COPIED in stored
+    is_file = "file_id" in stored and (is_copy or not passage.uri)
     metadata: dict[str, Any] = {
-        "filename": passage.title or passage.document,
+        "filename": (not is_file and passage.title) or passage.document,
         "original_filename": passage.document,
         "chunk_index": passage.ordinal,
         "chunk_id": passage.id,
         "document_id": passage.document_id,
     }
     metadata = stored | metadata | {name: stored[name] for name in _OWN if name in stored}
-    if passage.uri and _COPIED not in stored:  # this server replaces that of a copy's address
+    if passage.uri and not is_copy:  # this server replaces that of a copy's address
         metadata = {"file_url": passage.uri} | metadata | _web(passage)
     elif file := stored.get("file_id"):
         path = content_path(quote(collection), quote(file))
