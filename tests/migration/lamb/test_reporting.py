@@ -13,7 +13,7 @@ from migration.lamb.running import KEYS, run
 from sqlalchemy import select
 
 NOT_IMPORTED = (
-    *("aac_sessions", "assistant_quota_alerts", "assistant_shares", "assistant_test_evaluations"),
+    *("aac_sessions", "assistant_quota_alerts", "assistant_test_evaluations"),
     *("assistant_test_runs", "assistant_test_scenarios", "audit_log", "bulk_import_logs"),
     *("collections", "config", "kb_content_links", "lamb_chats", "libraries", "library_items"),
     *("lti_activities", "lti_activity_assistants", "lti_activity_users", "lti_creator_keys"),

@@ -15,6 +15,7 @@ from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import HeddleError, InvalidRequestError
+from heddle_runtime.http.egress import document_address_problem
 from pydantic import Field
 
 from heddle_migration_service.knowledge_server.ingestion_parameters import (
@@ -39,7 +40,7 @@ from heddle_migration_service.knowledge_server.numbers import (
     number_in_lamb,
     number_of,
 )
-from heddle_migration_service.knowledge_server.results import PARAMETERS
+from heddle_migration_service.knowledge_server.results import PARAMETERS, content_path
 
 _MAX_NOTE = 512
 _MAX_VALUE = 200
@@ -155,11 +156,20 @@ async def _attach(api: Call, source: Source, common: pb.AttachFileRequest) -> pb
     file = await store(api.state, content, "assistants")
     request.MergeFrom(common)
     request.file_id = file.id
+    if not request.uri:
+        request.uri = _link(api, common.collection, file.id)
+        request.attributes["filename"] = content.filename
     try:
         return (await call(api.services.files.AttachFile, request)).file
     except HeddleError:
         await delete_unattached(api.services, file.id)
         raise
+
+
+def _link(api: Call, collection: str, file: str) -> str:
+    """Return where people open an uploaded file; empty if that is not known."""
+    link = api.state.settings.public_url.rstrip("/") + content_path(collection, file)
+    return "" if document_address_problem(link) else link
 
 
 async def _detach(api: Call, files: list[pb.AttachedFile]) -> None:

@@ -41,8 +41,10 @@ def result(passage: pb.Passage, collection: str, *, sections: bool, whole: bool)
     """
     stored = dict(passage.metadata)
     stored.pop(PARAMETERS, None)
-    is_copy = _COPIED in stored
-    is_file = "file_id" in stored and (is_copy or not passage.uri)
+    file = stored.get("file_id", "")
+    # The address of a copy is LAMB's, that of an upload this one's: this server has both.
+    is_here = _COPIED in stored or not passage.uri or passage.uri.endswith(f"/{file}/content")
+    is_file = bool(file) and is_here
     metadata: dict[str, Any] = {
         "filename": (not is_file and passage.title) or passage.document,
         "original_filename": passage.document,
@@ -51,11 +53,11 @@ def result(passage: pb.Passage, collection: str, *, sections: bool, whole: bool)
         "document_id": passage.document_id,
     }
     metadata = stored | metadata | {name: stored[name] for name in _OWN if name in stored}
-    if passage.uri and not is_copy:  # this server replaces that of a copy's address
-        metadata = {"file_url": passage.uri} | metadata | _web(passage)
-    elif file := stored.get("file_id"):
+    if is_file:
         path = content_path(quote(collection), quote(file))
         metadata |= {"file_url": path, "original_file_url": path}
+    elif passage.uri and _COPIED not in stored:
+        metadata = {"file_url": passage.uri} | metadata | _web(passage)
     if passage.page:
         metadata["page"] = passage.page
     if sections:

@@ -10,11 +10,10 @@ _IMPORTED = frozenset(
     {
         *("organizations", "organization_roles", "creator_users", "assistants"),
         *("assistant_publish", "rubrics", "kb_registry", "model_pricing"),
-        *("assistant_usage_totals", "knowledge_stores"),
+        *("assistant_usage_totals", "knowledge_stores", "assistant_shares"),
     }
 )
 _MEANINGS: Mapping[str, str] = {
-    "assistant_shares": "Users with whom assistants are shared. Share the assistants again.",
     "assistant_quota_alerts": "Alerts about budgets. Assistants have notes about their budgets.",
     "usage_logs": "Single requests. Their sums are imported where LAMB has sums.",
     "prompt_templates": "Texts that authors insert into new prompts. They stay in LAMB's editor.",
