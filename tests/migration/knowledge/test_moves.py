@@ -39,7 +39,7 @@ async def test_an_organisation_is_listed_until_its_new_collections_come_to_heddl
     use(lamb, kb)
     async with importing(tmp_path, lamb, kb.url, TOKEN, **NETWORK) as heddle:
         before = await heddle.run()
-        assert "settings of the organisation" in before.notes(SERVERS, "physics")
+        assert "reads the address from kb_server.url " in before.notes(SERVERS, "physics")
         assert "LAMB_KB_SERVER" in before.notes(SERVERS, "lamb")
         async with lamb_kb_server() as this:
             this.vendor = "heddle"
@@ -54,6 +54,23 @@ async def test_an_organisation_is_listed_until_its_new_collections_come_to_heddl
             assert late.notes(COLLECTIONS, 18) == LEFT
             await heddle.run()
             assert "18" not in (await heddle.run(dry_run=True)).findings[COLLECTIONS]
+
+
+async def test_the_setting_that_lamb_reads_first_is_named(
+    tmp_path: Path, lamb: Lamb, kb: LambKbServer
+) -> None:
+    """What LAMB's settings page stores has no effect beside the settings of a new organisation."""
+    first = {"server_url": kb.url, "api_token": TOKEN}
+    second = {"url": "http://heddle.example", "api_key": "hk_1"}
+    config = {"setups": {"default": {"knowledge_base": first}}, "kb_server": second}
+    with lamb.open() as connection:
+        values = (json.dumps(config),)
+        connection.execute("UPDATE LAMB_organizations SET config = ? WHERE id = 7", values)
+        connection.commit()
+    async with importing(tmp_path, lamb, kb.url, TOKEN, **NETWORK) as heddle:
+        note = (await heddle.run(dry_run=True)).notes(SERVERS, "physics")
+    assert "setups.default.knowledge_base.server_url" in note
+    assert "/creator/admin/organizations/physics/config" in note
 
 
 async def test_organisations_that_name_the_same_server_share_it(

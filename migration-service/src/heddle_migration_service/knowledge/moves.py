@@ -16,8 +16,8 @@ _OF_THE_SYSTEM = (
     "restart LAMB."
 )
 _OF_AN_ORGANIZATION = (
-    "In LAMB, as an administrator, set the knowledge-base server in the settings of the "
-    "organisation to the address of Heddle and the key."
+    "LAMB reads the address from {setting} in the settings of the organisation. Set it to the "
+    "address of Heddle, and the key beside it, with PUT /creator/admin/organizations/{slug}/config."
 )
 
 
@@ -40,7 +40,9 @@ async def moved(reader: LambReader, registry: LambRegistry) -> set[str]:
 def servers(registry: LambRegistry, moved_ones: Collection[str]) -> Iterator[pb.Finding]:
     """Yield for each organisation where its new collections are, and what to change."""
     for slug in sorted({*registry.servers, *moved_ones}):
-        note = _OF_THE_SYSTEM if slug in registry.of_the_system else _OF_AN_ORGANIZATION
+        note, setting = _OF_THE_SYSTEM, registry.settings.get(slug)
+        if setting:
+            note = _OF_AN_ORGANIZATION.format(setting=setting, slug=slug)
         if slug in moved_ones:
             yield pb.Finding(id=slug, notes=[MOVED])
         else:

@@ -135,7 +135,7 @@ async def _ingest(
     attached: list[pb.AttachedFile] = []
     try:
         for source in sources:
-            file = await _attach(api, source, common)
+            file = await _attach(api, source, common, number_in_lamb(collection))
             attached.append(file)
     except HeddleError:
         await _detach(api, attached)
@@ -151,13 +151,15 @@ async def _ingest(
     )
 
 
-async def _attach(api: Call, source: Source, common: pb.AttachFileRequest) -> pb.AttachedFile:
+async def _attach(
+    api: Call, source: Source, common: pb.AttachFileRequest, number: int
+) -> pb.AttachedFile:
     content, request = source
     file = await store(api.state, content, "assistants")
     request.MergeFrom(common)
     request.file_id = file.id
     if not request.uri:
-        request.uri = _link(api, common.collection, file.id)
+        request.uri = _link(api, number, file.id)
         request.attributes["filename"] = content.filename
     try:
         return (await call(api.services.files.AttachFile, request)).file
@@ -166,9 +168,9 @@ async def _attach(api: Call, source: Source, common: pb.AttachFileRequest) -> pb
         raise
 
 
-def _link(api: Call, collection: str, file: str) -> str:
+def _link(api: Call, number: int, file: str) -> str:
     """Return where people open an uploaded file; empty if that is not known."""
-    link = api.state.settings.public_url.rstrip("/") + content_path(collection, file)
+    link = api.state.settings.public_url.rstrip("/") + content_path(str(number), file)
     return "" if document_address_problem(link) else link
 
 

@@ -62,8 +62,9 @@ class LambRegistry:
     """By the slug of the organisation. Only of organisations that have one."""
     operators: LambServer = NO_SERVER
     """The server of organisations that name none."""
-    of_the_system: set[str] = field(default_factory=set)
-    """The organisations whose server LAMB takes from its environment."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """By the slug, the member of an organisation's settings that LAMB reads the address from.
+    Missing for organisations whose server LAMB takes from its environment."""
 
 
 async def lamb_registry(
@@ -105,8 +106,8 @@ async def _read_servers(
             server, slug = _server(row, registry.operators), slugs.by_lamb_id[row.whole("id") or 0]
             if server.url:
                 registry.servers[slug] = server
-            if row.flag("is_system") or not _first(_knowledge(row), _URLS):
-                registry.of_the_system.add(slug)
+            if not row.flag("is_system") and (setting := _setting(row)):
+                registry.settings[slug] = setting
     open_ones = {(it.url, it.token): it for it in registry.servers.values() if not it.guarded}
     for slug, server in registry.servers.items():  # a new organisation gets the system's server
         registry.servers[slug] = open_ones.get((server.url, server.token), server)
@@ -134,6 +135,16 @@ def _knowledge(row: LambRow) -> dict[str, Any]:
             member = settings_member(row.text("config"), *place, name)
             knowledge |= member if isinstance(member, Mapping) else {}
     return knowledge
+
+
+def _setting(row: LambRow) -> str:
+    """Return the path of the address of an organisation's server; empty if it names none."""
+    for name in _URLS:  # LAMB prefers the first name, wherever it is
+        for path in (("kb_server",), ("setups", "default", "knowledge_base")):
+            member = settings_member(row.text("config"), *path)
+            if isinstance(member, Mapping) and member.get(name):
+                return ".".join((*path, name))
+    return ""
 
 
 def _first(place: Mapping[str, Any], names: tuple[str, ...]) -> str:
