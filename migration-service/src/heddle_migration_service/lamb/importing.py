@@ -100,7 +100,7 @@ class LambImport:
                     async with aclosing(run.rows(kind)) as responses:
                         async for response in responses:
                             yield response
-                left = await left_behind(tables)
+                left = await left_behind(tables, {it.source: it.columns for it in _KINDS})
                 registry = await lamb_registry(tables, slugs, self._operators) if copy else None
         if copy and registry:  # may take hours, in which LAMB writes its database
             async with aclosing(copy(registry, left, dry_run=dry_run)) as responses:
