@@ -85,7 +85,7 @@ async def create_titled(services: ServiceClients, collection: pb.Collection) -> 
 async def _create_numbered(services: ServiceClients, collection: pb.Collection) -> pb.Collection:
     """Create a collection of the caller's with a new number, by which assistants can name it.
 
-    Numbers precede names, so that only administrators may set them; nobody can choose this one.
+    Numbers precede names, so that only administrators may set them. No caller chooses this one.
     """
     identity = caller().identity
     if not _CREATING.isdisjoint(identity.scopes):  # the service refuses all others

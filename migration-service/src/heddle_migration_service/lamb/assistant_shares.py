@@ -40,8 +40,7 @@ class Sharing:
     async def share(self, draft: Draft, emails: Collection[str], *, is_new: bool) -> list[str]:
         """Share an assistant that is new here. Return what a person has to do.
 
-        One that was here before stays as it is; it may be shared with nobody because an import
-        was interrupted.
+        One that was here before stays as it is. After an interrupted import, it may have no user.
         """
         owner = Identity(draft.values["owner"], draft.values["organization"], (ADMIN,))
         identifier, options = str(draft.id), new_call_options(_TIMEOUT_SECONDS)
