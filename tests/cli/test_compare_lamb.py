@@ -7,8 +7,11 @@ import pytest
 from cli.lamb_stand_in import TOKEN, lamb_with_prompts
 from cli.test_whole import finish, start
 from heddle_migration_service.commands.lamb_comparison import (
+    FAILED,
+    HOSTS,
     INJECTED,
     NOTES,
+    PARENTS,
     SOURCES,
     SPACE,
     Turn,
@@ -156,6 +159,34 @@ def user(text: str) -> list[Turn]:
             [Turn("system", "s"), *user("q")],
             [Turn("system", "s\n\n[The tool x failed.]"), *user("q")],
             NOTES,
+        ),
+        (
+            user("x [a](http://kb:9090http://kb:9090/static/a) y"),
+            user("x [a](http://kb:9090/static/a) y"),
+            HOSTS,
+        ),
+        (
+            user("a section\n\nits end\n\na section\n\nits end\n\nq"),
+            user("a section\n\nits end\n\nq"),
+            PARENTS,
+        ),
+        (
+            user("c\n\nNo RAG collections specified in the assistant configuration\n\nq"),
+            user(
+                "c\n\n[The tool simple_rag failed: No collections. Its result is not available.]"
+                "\n\nq"
+            ),
+            FAILED,
+        ),
+        (
+            user("p\n\np\n\n## Available Sources\n\n1. [a](http://l/a) (similarity: 0.500)\n\n\nq"),
+            user("p\n\n## Available Sources\n\n1. [a](http://h/a) (similarity: 0.700)\n\n\nq"),
+            f"{SOURCES} {PARENTS}",
+        ),
+        (
+            user("the content of a file\n\nq"),
+            user("[The tool single_file failed: No file. Its result is not available.]\n\nq"),
+            "",
         ),
         (user("a"), user("b"), ""),
         (user("a"), [Turn("system", "s"), *user("a")], ""),

@@ -88,7 +88,7 @@ async def test_a_file_is_ingested_found_and_deleted(shelf: Shelves) -> None:
     assert result["data"].startswith("A shed is a gap.")
     assert -1 <= result["similarity"] <= 1
     metadata = result["metadata"]
-    assert metadata["filename"] == "Sheds"
+    assert metadata["filename"] == "sheds.md"
     assert (metadata["original_filename"], metadata["chunk_index"]) == ("sheds.md", 0)
     assert "parent_text" not in metadata
     assert metadata["file_url"] == metadata["original_file_url"] == file["file_url"]
@@ -160,10 +160,11 @@ async def test_a_file_that_another_collection_has_stays(shelf: Shelves) -> None:
     files, stores = shelf.openai["ana"].files, shelf.openai["ana"].vector_stores
     path = await new_collection(shelf)
     file = await ingested(shelf, path, "a.txt", "A shed.")
-    other = await stores.create(name="Other", file_ids=[file["id"]])
+    [stored] = [each.id async for each in files.list()]
+    other = await stores.create(name="Other", file_ids=[stored])
     await shelf["ana"].delete(f"{path}/files/{file['id']}")
     await shelf["ana"].delete(path)
-    assert [each.id async for each in files.list()] == [file["id"]]
+    assert [each.id async for each in files.list()] == [stored]
     await shelf["ana"].delete(f"/collections/{other.id}")
     assert [each async for each in files.list()] == []
 
@@ -254,4 +255,4 @@ async def test_the_tools_of_heddle_search_another_heddle(shelf: Shelves, tool: s
         _, result = await client.run(tool, config, asker, seconds=30)
     assert "A shed is a gap." in text_of(result)
     assert not result.warnings
-    assert result.sources[0].title == "Sheds"
+    assert result.sources[0].title == "sheds.md"

@@ -14,9 +14,9 @@ from gateway.shelves import SHARED_LOOP, Shelves
 from gateway.test_lamb_kb import LAMBS, ingested, new_collection
 
 JOB: dict[str, Any] = {
-    "id": str,
-    "job_id": str,
-    "collection_id": str,
+    "id": int,
+    "job_id": int,
+    "collection_id": int,
     "collection_name": str,
     "original_filename": str,
     "file_path": str,
@@ -38,7 +38,9 @@ JOB: dict[str, Any] = {
     "owner": str,
 }
 FILE: dict[str, Any] = {
-    "id": str,
+    "id": int,
+    "collection_id": int,
+    "document_count": int,
     "original_filename": str,
     "file_size": int,
     "file_url": str,
@@ -47,7 +49,7 @@ FILE: dict[str, Any] = {
     "plugin_name": str,
 }
 COLLECTION: dict[str, Any] = {
-    "id": str,
+    "id": int,
     "name": str,
     "description": str,
     "owner": str,
@@ -58,14 +60,14 @@ COLLECTION: dict[str, Any] = {
 RESULT: dict[str, Any] = {"similarity": float, "data": str, "metadata": dict}
 UPLOAD: dict[str, Any] = {"files": {"file": ("new.md", b"A reed.", "text/markdown")}}
 INGESTED: dict[str, Any] = {
-    "file_registry_id": str,
+    "file_registry_id": int,
     "status": "processing",
     "documents_added": 0,
     "original_filename": "new.md",
     "file_url": str,
     "file_path": str,
     "plugin_name": str,
-    "collection_id": str,
+    "collection_id": int,
     "collection_name": str,
     "success": True,
 }
@@ -148,6 +150,7 @@ CALLS = [
     KbCall("reads a collection", "GET", "/collections/{id}", COLLECTION | {"owner": "7"}),
     KbCall("reads no collection", "GET", "/collections/404", {"detail": str}, status=404),
     KbCall("lists files", "GET", "/collections/{id}/files", [FILE]),
+    KbCall("reads no job", "GET", "/ingestion/{id}/jobs/404", {"detail": str}, status=404),
     KbCall(
         "changes a collection",
         "PATCH",
@@ -155,7 +158,7 @@ CALLS = [
         COLLECTION | {"name": "reeds", "description": "Reeds.", "visibility": "public"},
         {"json": {"name": "reeds", "description": "Reeds.", "visibility": "public"}},
     ),
-    KbCall("deletes a collection", "DELETE", "/collections/{id}", {"id": str, "name": str}),
+    KbCall("deletes a collection", "DELETE", "/collections/{id}", {"id": int, "name": str}),
     KbCall(
         "searches for an assistant",
         "POST",
@@ -236,7 +239,7 @@ CALLS = [
         "adds texts",
         "POST",
         "/collections/{id}/documents",
-        {"collection_id": str, "collection_name": str, "documents_added": 2, "success": True},
+        {"collection_id": int, "collection_name": str, "documents_added": 2, "success": True},
         {
             "json": {
                 "documents": [
@@ -285,7 +288,7 @@ CALLS = [
         [FILE | {"status": "failed"}],
         {"params": {"status": "failed"}},
     ),
-    KbCall("deletes a file", "DELETE", "/collections/{id}/files/{file}", {"id": str}),
+    KbCall("deletes a file", "DELETE", "/collections/{id}/files/{file}", {"id": int}),
     KbCall(
         "lists jobs",
         "GET",
@@ -322,7 +325,7 @@ CALLS = [
         "GET",
         "/collections/{id}/ingestion-status",
         {
-            "collection_id": str,
+            "collection_id": int,
             "collection_name": str,
             "total_jobs": 2,
             "by_status": dict.fromkeys(NUMBERS, int),
@@ -405,6 +408,55 @@ CALLS = [
         {"detail": str},
         {"json": {"vendor": "openai", "model": "text-embedding-3-small", "apikey": "sk-1234"}},
         400,
+    ),
+    KbCall(
+        "changes the key of a user's embeddings",
+        "PUT",
+        "/collections/owner/7/embeddings",
+        {"total": 1, "updated": 1, "failed": 0, "collections": [{"id": int, "name": str}]},
+        {"json": {"embeddings_model": {"apikey": "sk-1234"}}},
+    ),
+    KbCall(
+        "changes the key of a user without collections",
+        "PUT",
+        "/collections/owner/404/embeddings",
+        {"total": 0, "updated": 0},
+        {"json": {"embeddings_model": {"apikey": "sk-1234"}}},
+    ),
+    KbCall(
+        "marks a file as deleted",
+        "PUT",
+        "/collections/files/{file}/status?status=deleted",
+        FILE | {"status": "deleted"},
+    ),
+    KbCall(
+        "marks a file as it is",
+        "PUT",
+        "/collections/files/{failed}/status?status=failed",
+        FILE | {"status": "failed"},
+    ),
+    KbCall(
+        "marks a file as completed",
+        "PUT",
+        "/collections/files/{failed}/status?status=completed",
+        {"detail": str},
+        status=400,
+    ),
+    KbCall(
+        "marks no file",
+        "PUT",
+        "/collections/files/404/status?status=deleted",
+        {"detail": str},
+        status=404,
+    ),
+    KbCall("deletes no file", "DELETE", "/collections/{id}/files/404", {"detail": str}, status=404),
+    KbCall(
+        "sends a body that is not JSON",
+        "POST",
+        "/collections/{id}/query",
+        {"detail": str},
+        {"content": b"not JSON"},
+        422,
     ),
     KbCall("resets the embeddings", "DELETE", "/config/embeddings", {"message": str}),
     KbCall(

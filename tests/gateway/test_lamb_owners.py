@@ -8,6 +8,7 @@ import pytest
 from gateway.shelves import Shelves, shelves
 from gateway.test_lamb_kb import LAMBS, ingested
 from heddle_assistants.database.schema import users
+from heddle_knowledge.collection.types import Collection
 from heddle_runtime.errors import ToolFailedError
 from heddle_runtime.storage.database.engine import open_database
 from knowledge.serving import knowledge_stub
@@ -52,13 +53,19 @@ async def numbers(shelf: Shelves) -> dict[str, str]:
     return {email.partition("@")[0]: str(number) for email, number in rows}
 
 
+async def numbered(shelf: Shelves, number: int) -> Collection:
+    """Return the stored collection with a number."""
+    stored = await shelf.store.collections.all()
+    return next(each for each in stored.values() if each.former_id == str(number))
+
+
 async def owner(shelf: Shelves, key: str, number: str) -> tuple[str, str]:
     """Return whom a new collection belongs to: the subject and the organisation."""
     new = {**LAMBS, "name": f"{key} {number}", "owner": number}
     response = await shelf[key].post("/collections", json=new)
     assert response.status_code == 201, response.text
     assert response.json()["owner"] == number
-    collection = await shelf.store.collections.get(response.json()["id"][3:])
+    collection = await numbered(shelf, response.json()["id"])
     return collection.owner, collection.organization
 
 
@@ -85,7 +92,7 @@ async def test_only_a_trusted_key_of_an_administrator_creates_for_others(
     headers = {"X-OpenWebUI-User-Email": "ben@example.org"}
     for_ben = {**LAMBS, "owner": of["ana"]}
     response = await shelf["lamb"].post("/collections", json=for_ben, headers=headers)
-    collection = await shelf.store.collections.get(response.json()["id"][3:])
+    collection = await numbered(shelf, response.json()["id"])
     assert collection.owner == "ben@example.org"
     await shelf["root"].put("/organizations/uni/users/ana@example.org", json={"role": "member"})
     refused = await shelf["lamb"].post("/collections", json={**LAMBS, "owner": of["ana"]})
@@ -129,14 +136,14 @@ async def test_lamb_goes_on_using_the_number_of_a_copied_collection(
     file = await ingested(shelf, "/collections/17", "lens.md", "A lens bends light.", key="lamb")
     for key in ("lamb", "everywhere", "ana"):
         collection = (await shelf[key].get("/collections/17")).json()
-        assert (collection["id"], collection["owner"]) == ("17", "7")
+        assert (collection["id"], collection["owner"]) == (17, "7")
         listed = (await shelf[key].get("/collections", params={"owner": "7"})).json()
-        assert [each["id"] for each in listed["items"]] == ["17"]
+        assert [each["id"] for each in listed["items"]] == [17]
         query = {"query_text": "lens"}
         answer = (await shelf[key].post("/collections/17/query", json=query)).json()
         [result] = answer["results"]
         assert (await shelf[key].get(result["metadata"]["file_url"])).status_code == 200
         job = (await shelf[key].get(f"/collections/17/ingestion-jobs/{file['id']}")).json()
-        assert (job["collection_id"], job["status"]) == ("17", "completed")
+        assert (job["collection_id"], job["status"]) == (17, "completed")
     for key in ("ben", "eve"):
         assert (await shelf[key].get("/collections/17")).status_code == 404

@@ -8,6 +8,10 @@ import pytest
 from gateway.shelves import SHARED_LOOP, Shelves
 from gateway.test_lamb_jobs import jobs_until
 from gateway.test_lamb_kb import ingested, new_collection
+from heddle_migration_service.knowledge_server.ingestion_parameters import (
+    FileParameters,
+    read_parameters,
+)
 from runtime.examples import sampled
 
 PARAGRAPHS = [
@@ -126,6 +130,22 @@ FORM = {  # as LAMB's own tests and forms send them
 }
 
 
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ({"chunk_size": 50, "chunk_overlap": 10, "chunk_unit": "word"}, (300, 60)),
+        ({"chunk_size": 2, "chunk_overlap": 1, "chunk_unit": "line"}, (160, 79)),
+        ({"chunk_size": 10, "chunk_overlap": 5, "chunk_unit": "char"}, (100, 5)),
+        ({"chunk_size": 10, "splitter_type": "TokenTextSplitter"}, (100, 0)),
+    ],
+)
+async def test_sizes_in_words_and_lines_and_small_ones_become_characters(
+    sizes: dict[str, Any], expected: tuple[int, int]
+) -> None:
+    chunking = read_parameters(FileParameters, sizes).splitting().chunking
+    assert (chunking.target_characters, chunking.overlap_characters) == expected
+
+
 @pytest.mark.parametrize("plugin", FORM)
 async def test_what_lambs_clients_always_send_is_accepted(shelf: Shelves, plugin: str) -> None:
     path = await new_collection(shelf)
@@ -139,12 +159,13 @@ async def test_what_lambs_clients_always_send_is_accepted(shelf: Shelves, plugin
     ("plugin", "parameters", "name"),
     sampled(
         [
-            ("simple_ingest", {"chunk_size": 99}, "chunk_size"),
+            ("simple_ingest", {"chunk_size": 0}, "chunk_size"),
             ("simple_ingest", {"chunk_size": 4_001}, "chunk_size"),
             ("simple_ingest", {"chunk_size": "many"}, "chunk_size"),
             ("simple_ingest", {"chunk_size": 200, "chunk_overlap": 101}, "chunk_overlap"),
             ("simple_ingest", {"chunk_overlap": -1}, "chunk_overlap"),
-            ("simple_ingest", {"chunk_unit": "word"}, "chunk_unit"),
+            ("simple_ingest", {"chunk_size": 667, "chunk_unit": "word"}, "chunk_size"),
+            ("simple_ingest", {"chunk_unit": "page"}, "chunk_unit"),
             ("simple_ingest", {"splitter_type": "Chainsaw"}, "splitter_type"),
             (
                 "simple_ingest",
@@ -206,13 +227,16 @@ async def test_half_characters_do_no_harm(shelf: Shelves) -> None:
     body = '{"documents": [{"text": "\\ud800", "metadata": {"\\udfff": "\\ud800"}}]}'
     added = await shelf["ana"].post(f"{path}/documents", content=body)
     assert added.status_code == 200, added.text
-    store = path.rpartition("/")[2]
+    stores = (await shelf["ana"].get("/v1/vector_stores")).json()["data"]
+    [store] = [each["id"] for each in stores]
+    listed = (await shelf["ana"].get(f"/v1/vector_stores/{store}/files")).json()["data"]
+    [stored] = [each["id"] for each in listed if each["id"].startswith("file-")]
     attributes = {"lamb_plugin_params": '{"a": "\\ud800"}'}
     for value in (attributes, {"lamb_plugin_params": "[["}, {"lamb_plugin_params": 1}):
         [job] = (await shelf["ana"].get(f"{path}/ingestion-jobs")).json()["items"]
         await jobs_until(shelf, f"{path}/ingestion-jobs/{job['id']}", "completed")
         changed = await shelf["ana"].post(
-            f"/v1/vector_stores/{store}/files/{job['id']}", json={"attributes": value}
+            f"/v1/vector_stores/{store}/files/{stored}", json={"attributes": value}
         )
         assert changed.status_code == 200, changed.text
         assert (await shelf["ana"].get(f"{path}/ingestion-jobs")).status_code == 200

@@ -106,6 +106,16 @@ async def test_a_route_of_heddle_stays_with_heddle(shared_front: Front, path: st
 
 
 @ON_SHARED_LOOP
+async def test_paths_that_only_a_knowledge_base_server_has_stay_with_heddle(
+    shared_front: Front,
+) -> None:
+    key = {"authorization": "Bearer 0p3n-w3bu!"}
+    assert "message" in (await shared_front.client.get("/", headers=key)).json()
+    assert (await shared_front.client.get("/ingestion/3/jobs/404")).status_code in (401, 404)
+    assert shared_front.lamb.requests == []
+
+
+@ON_SHARED_LOOP
 async def test_the_form_of_lamb_offers_what_lamb_has(shared_front: Front) -> None:
     offered = await shared_front.client.get("/lamb/v1/completions/list")
     assert offered.json() == PARTS

@@ -95,7 +95,7 @@ class CreatorRoutes:
         if not columns.get("name", "").startswith(f"{user['id']}_"):
             columns["name"] = f"{user['id']}_{columns['name']}"
         self._rows.update(row["id"], columns)
-        return web.json_response({"message": "Assistant updated successfully"})
+        return compact({"assistant_id": row["id"], "message": "Assistant updated successfully"})
 
     async def _delete(self, request: web.Request, user: User) -> web.Response:
         self._rows.delete(self._own(request, user)["id"])
@@ -177,6 +177,12 @@ class CreatorRoutes:
         folder = self._files / str(user["id"])
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+
+def compact(body: Any, status: int = 200) -> web.Response:
+    """Return JSON without spaces, as LAMB's server writes it."""
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    return web.json_response(text=text, status=status)
 
 
 def _unknown_part(metadata: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from aiohttp import BodyPartReader, WSMsgType, web
 from web_server import web_server
 
-from lamb_stand_in.creator import PARTS, CreatorRoutes
+from lamb_stand_in.creator import PARTS, CreatorRoutes, compact
 from lamb_stand_in.page import PAGE
 from lamb_stand_in.rows import Rows
 from lamb_stand_in.tokens import SECRET, email_of, token
@@ -96,12 +96,13 @@ class Lamb:
 
     async def me(self, request: web.Request) -> web.Response:
         """Return who the user of a token is."""
-        email = email_of(request.headers.get("authorization", ""), self.secret)
+        header = request.headers.get("authorization", "")
+        if not header:
+            return compact({"detail": "Not authenticated"}, 403)
+        email = email_of(header, self.secret)
         if not email:
-            return web.json_response(
-                {"detail": "Invalid or expired authentication token"}, status=401
-            )
-        return web.json_response({"success": True, "data": _profile(email)})
+            return compact({"detail": "Invalid or expired authentication token"}, 401)
+        return compact({"success": True, "data": _profile(email)})
 
     async def upload(self, request: web.Request) -> web.Response:
         """Store the size and the digest of an uploaded file."""
@@ -261,14 +262,14 @@ class Lamb:
         return application
 
 
-def _profile(email: str) -> dict[str, str]:
+def _profile(email: str) -> dict[str, str | int | None]:
     return {
         "name": email.partition("@")[0].title(),
         "email": email,
-        "user_id": "1",
+        "user_id": 1,
         "role": "user",
         "user_type": "creator",
-        "organization_role": "member",
+        "organization_role": None,
         "launch_url": "",
     }
 

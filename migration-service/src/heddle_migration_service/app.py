@@ -13,6 +13,8 @@ from heddle.assistant.v1 import (
     jobs_pb2_grpc,
     rows_pb2,
     rows_pb2_grpc,
+    sharing_pb2,
+    sharing_pb2_grpc,
 )
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle.migration.v1 import (
@@ -37,6 +39,7 @@ from heddle_migration_service.jobs import JobRunner
 from heddle_migration_service.knowledge.copying import KnowledgeCopy
 from heddle_migration_service.knowledge.reading import LambReader
 from heddle_migration_service.lamb import LambImport
+from heddle_migration_service.lamb.assistant_shares import Sharing
 from heddle_migration_service.lamb.knowledge_registry import LambServer
 from heddle_migration_service.records.servicer import RecordServicer
 from heddle_migration_service.row_batches import RowBatches
@@ -95,7 +98,7 @@ async def connect(settings: MigrationSettings) -> AsyncGenerator[Peers]:
     """Yield channels to the services at the addresses of `settings`."""
     services = [
         service
-        for contract in (rows_pb2, jobs_pb2, following_pb2)
+        for contract in (rows_pb2, jobs_pb2, following_pb2, sharing_pb2)
         for service in contract.DESCRIPTOR.services_by_name.values()
     ]
     knowledge_services = (
@@ -119,7 +122,8 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
     importer = None
     operators = LambServer(settings.lamb_kb_url, settings.lamb_kb_token.get_secret_value())
     if lamb_database := settings.lamb_database or settings.followed_database:
-        importer = LambImport(lamb_database, settings.lamb_prefix, batches, operators)
+        sharing = Sharing(sharing_pb2_grpc.SharingServiceStub(assistants))
+        importer = LambImport(lamb_database, settings.lamb_prefix, batches, sharing, operators)
     async with AsyncExitStack() as exits:
         http = await exits.enter_async_context(new_client(_KB_SECONDS, proxies=settings.proxies))
         guarded_http = await exits.enter_async_context(

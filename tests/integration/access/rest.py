@@ -465,6 +465,15 @@ ROUTES: dict[str, Route] = {
     "POST /collections/{id}/ingestion-jobs/{file}/cancel": Route(CHANGE_ENDED, _attached()),
     "GET /collections/{id}/files/{file}/content": Route(READ, _attached()),
     "DELETE /collections/{id}/files/{file}": Route(CHANGE_SHARED, _attached()),
+    "PUT /collections/files/{file}/status": Route(
+        CHANGE_SHARED,
+        lambda it: {"path": {"file": it.attached}, "params": {"status": "deleted"}},
+    ),
+    # The response names only collections that the caller may read, and nothing changes.
+    "PUT /collections/owner/{owner}/embeddings": Route(
+        ALL,
+        lambda _: {"path": {"owner": "7"}, "json": {"embeddings_model": {"apikey": "sk-1234"}}},
+    ),
     # The name of a tool is no secret.
     "GET /tools/{name}": Route(ALL, lambda _: {"path": {"name": "word_count"}}),
     "POST /tools/{name}/validate": Route(

@@ -64,6 +64,14 @@ async def test_a_publication_follows_and_ends(both: Followed) -> None:
     await both.until(lambda rows: not rows[3]["published"])
 
 
+async def test_an_upgrade_of_lamb_does_not_stop_the_following(both: Followed) -> None:
+    both.execute("ALTER TABLE LAMB_assistants ADD COLUMN theme TEXT")
+    both.execute("CREATE TABLE LAMB_themes (id INTEGER PRIMARY KEY, name TEXT)")
+    both.execute("CREATE TABLE old_LAMB_assistants AS SELECT * FROM LAMB_assistants")
+    both.edit("assistants", 3, system_prompt="After the upgrade.", theme="dark")
+    await both.until_column(3, "system_prompt", "After the upgrade.")
+
+
 async def test_shares_of_lamb_follow_and_those_of_heddle_stay(both: Followed) -> None:
     both.lamb.add("assistant_shares", {"assistant_id": 3, "shared_with_user_id": 2})
     await both.until_column(3, "sharing", "use:bo@example.org")

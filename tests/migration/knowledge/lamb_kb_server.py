@@ -20,6 +20,8 @@ class LambKbServer:
 
     url: str = ""
     token: str = TOKEN
+    vendor: str = "ollama"
+    """Of the embeddings: `heddle` if the server is one."""
     collections: list[dict[str, Any]] = field(default_factory=list)
     files: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """By the identifier of the collection."""
@@ -85,6 +87,8 @@ class LambKbServer:
         if path in self.stored:
             return web.Response(body=self.stored[path])
         match path.strip("/").split("/"):
+            case ["config", "embeddings"]:
+                return web.json_response({"vendor": self.vendor, "model": "nomic-embed-text"})
             case ["collections"]:
                 skip, limit = int(query.get("skip", 0)), int(query.get("limit", PAGE))
                 items = self.collections[skip : skip + limit]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from assistants.serving import SECRET
 from google.protobuf.json_format import MessageToDict
-from heddle.assistant.v1 import following_pb2_grpc, rows_pb2_grpc
+from heddle.assistant.v1 import following_pb2_grpc, rows_pb2_grpc, sharing_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_assistants.audit.log import open_audit_log
+from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import audit_chain, audit_keys, metadata
 from heddle_assistants.following.applying import Applying as AppliedChanges
@@ -18,13 +19,18 @@ from heddle_assistants.following.servicer import FollowingServicer
 from heddle_assistants.imports.rows import RowImport
 from heddle_assistants.other_services import OtherServices
 from heddle_assistants.repository.batches import Batches
+from heddle_assistants.repository.rows import Rows
 from heddle_assistants.rows.conversion import RowConversion
 from heddle_assistants.rows.servicer import RowBatchServicer
+from heddle_assistants.sharing.servicer import SharingServicer
+from heddle_assistants.sharing.store import SharedAssistants
 from heddle_assistants.validation import Validation
 from heddle_migration_service.following.applying import Applying
 from heddle_migration_service.lamb import LambImport
+from heddle_migration_service.lamb.assistant_shares import Sharing
 from heddle_migration_service.row_batches import RowBatches
 from heddle_runtime.http.egress import Egress
+from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.rpc.in_process import InProcessChannel
 from heddle_runtime.storage.database.engine import Database
@@ -90,7 +96,8 @@ async def run(
     """Import and return the report."""
     report = Report()
     egress = Egress([ip_network(allowed)] if allowed else [])
-    importing = LambImport(lamb.path, prefix, await row_batches(database, egress))
+    batches, _, sharing = await services(database, egress)
+    importing = LambImport(lamb.path, prefix, batches, sharing)
     async for response in importing.run(dry_run=dry_run):
         report.add(response)
     return report
@@ -98,12 +105,12 @@ async def run(
 
 async def row_batches(database: Database, egress: Egress) -> RowBatches:
     """Return the way to an assistants service of this process."""
-    batches, _ = await services(database, egress)
+    batches, *_ = await services(database, egress)
     return batches
 
 
-async def services(database: Database, egress: Egress) -> "tuple[RowBatches, Applying]":
-    """Return both ways to an assistants service of this process; the claimant is `test`."""
+async def services(database: Database, egress: Egress) -> "tuple[RowBatches, Applying, Sharing]":
+    """Return the ways to an assistants service of this process; the claimant is `test`."""
     within = InProcessChannel()
     server, channel = cast("grpc.aio.Server", within), cast("grpc.aio.Channel", within)
     validation = Validation(OtherServices(), ServiceCredentials("assistants"))
@@ -114,10 +121,21 @@ async def services(database: Database, egress: Egress) -> "tuple[RowBatches, App
     rows_pb2_grpc.add_RowBatchServiceServicer_to_server(servicer, server)
     follower = FollowingServicer(database, Claims(database), AppliedChanges(audit, KEYS))
     following_pb2_grpc.add_FollowingServiceServicer_to_server(follower, server)
+    sharer = SharingServicer(_NoFolder(), Rows(database), SharedAssistants(database, audit))
+    sharing_pb2_grpc.add_SharingServiceServicer_to_server(sharer, server)
     credentials = ServiceCredentials("migration")
     batches = RowBatches(rows_pb2_grpc.RowBatchServiceStub(channel), credentials)
     stub = following_pb2_grpc.FollowingServiceStub(channel)
-    return batches, Applying(stub, credentials, batches, "test")
+    sharing = Sharing(sharing_pb2_grpc.SharingServiceStub(channel))
+    return batches, Applying(stub, credentials, batches, "test"), sharing
+
+
+class _NoFolder(Catalog):
+    """The assistants of an installation without a folder of them."""
+
+    def __init__(self) -> None: ...
+
+    async def refuse_folder(self, identifier: str, identity: Identity) -> None: ...
 
 
 async def rows(database: Database, table: Table) -> dict[Any, dict[str, Any]]:

@@ -138,7 +138,7 @@ async def imported(place: Place, odd_rows: list[Row]) -> None:
 
 async def followed(place: Place, odd_rows: list[Row]) -> None:
     async with place.databases(odd_rows) as (lamb, database):
-        _, applying = await services(database, Egress([]))
+        _, applying, _ = await services(database, Egress([]))
         await Claims(database).claim(following_pb2.ClaimFollowingRequest(claimant="test"))
         known = {source: await applying.known(source) for source in SOURCES}
         await follow(lamb, known, applying)

@@ -18,6 +18,7 @@ from heddle_runtime.http.egress import SETTING
 from heddle_runtime.storage.database.engine import Database
 from migration.lamb.lamb_database import NOW, TODAY, Lamb
 from migration.lamb.running import rows, run
+from sqlalchemy import update
 
 LOOSE = {
     name: re.sub(r",\s*UNIQUE \([^)]*\)| UNIQUE| NOT NULL", "", columns)
@@ -243,13 +244,23 @@ async def test_slugs_that_heddle_does_not_allow_become_some_that_it_does(
     assert (await run(lamb, database)).counts["organizations"] == (5, 0, 5, 0)
 
 
-async def test_what_is_shared_in_lamb_is_told(database: Database, lamb: Lamb) -> None:
+async def test_what_is_shared_in_lamb_is_shared_once(database: Database, lamb: Lamb) -> None:
     lamb.add("assistants", {"id": 1, "name": "a"})
-    lamb.add("assistant_shares", {"assistant_id": 1}, {"assistant_id": 1}, {"assistant_id": 8})
+    lamb.add("Creator_users", {"id": 2, "user_email": "Ben@example.org"})
+    lamb.add("assistant_shares", {"assistant_id": 1, "shared_with_user_id": 2})
+    lamb.add("assistant_shares", {"assistant_id": 8, "shared_with_user_id": 2})
 
+    assert (await run(lamb, database, dry_run=True)).findings.get("assistants", {}) == {}
     report = await run(lamb, database)
 
-    assert "LAMB shares it with 2" in report.notes("assistants", 1)
+    assert report.findings.get("assistants", {}) == {}
+    assert "assistant_shares" not in report.left_behind
+    assert (await rows(database, assistants))[1]["sharing"] == "use:ben@example.org"
+    async with database.writing() as connection:  # as if the import had been interrupted
+        await connection.execute(update(assistants).values(sharing=""))
+    notes = (await run(lamb, database)).notes("assistants", 1)
+    assert notes == "LAMB shares it with 1, and Heddle with nobody. Share it."
+    assert (await rows(database, assistants))[1]["sharing"] == ""
 
 
 async def test_an_owner_of_a_knowledge_base_that_is_gone_is_told(

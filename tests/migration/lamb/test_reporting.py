@@ -13,7 +13,7 @@ from migration.lamb.running import KEYS, run
 from sqlalchemy import select
 
 NOT_IMPORTED = (
-    *("aac_sessions", "assistant_quota_alerts", "assistant_shares", "assistant_test_evaluations"),
+    *("aac_sessions", "assistant_quota_alerts", "assistant_test_evaluations"),
     *("assistant_test_runs", "assistant_test_scenarios", "audit_log", "bulk_import_logs"),
     *("collections", "config", "kb_content_links", "lamb_chats", "libraries", "library_items"),
     *("lti_activities", "lti_activity_assistants", "lti_activity_users", "lti_creator_keys"),
@@ -170,6 +170,22 @@ async def test_what_stays_in_lamb_is_listed_with_its_rows(
     assert rows == {"prompt_templates": 2, "lamb_chats": 1, "surprise": 1}
     assert "authors insert" in report.left_behind["prompt_templates"][1]
     assert report.left_behind["surprise"][1] == "Heddle does not know this table."
+
+
+async def test_columns_of_a_newer_lamb_are_listed_with_their_values(
+    database: Database, tmp_path: Path
+) -> None:
+    lamb = metered(tmp_path / "lamb_v4.db")
+    with lamb.open() as connection:
+        connection.execute("ALTER TABLE LAMB_assistants ADD COLUMN theme TEXT")
+        connection.execute("ALTER TABLE LAMB_assistants ADD COLUMN empty TEXT")
+        connection.execute("UPDATE LAMB_assistants SET theme = 'dark' WHERE id = 42")
+        connection.execute("CREATE TABLE old_LAMB_assistants AS SELECT * FROM LAMB_assistants")
+        connection.commit()
+
+    report = await run(lamb, database, dry_run=True)
+
+    assert report.left_behind == {"assistants.theme": (1, "Heddle does not know this column.")}
 
 
 async def test_each_table_that_lamb_creates_is_known(database: Database, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from http import HTTPStatus
 from typing import cast
 
@@ -32,6 +33,7 @@ from heddle_gateway.http.error_responses import (
     add_failure,
     from_exception,
 )
+from heddle_gateway.http.json_text import NotJsonError
 from heddle_gateway.http.operations import Operation
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
@@ -184,7 +186,10 @@ class Gateway:
 
     async def _error(self, request: Request, error: Exception) -> Response:
         add_failure(error)
-        return self._to_starlette(from_exception(error), request)
+        response = from_exception(error)
+        if isinstance(error, NotJsonError) and request.url.path.startswith(self._paths_with_detail):
+            response = replace(response, status=HTTPStatus.UNPROCESSABLE_ENTITY)  # as FastAPI does
+        return self._to_starlette(response, request)
 
     async def _http_error(self, request: Request, error: Exception) -> Response:
         """Return the response for a path or a method that does not exist."""

@@ -29,6 +29,10 @@ def path_text(steps: Iterable[str | int]) -> str:
     return "".join(parts).removeprefix(".")
 
 
+class NotJsonError(InvalidRequestError):
+    """The body is not JSON."""
+
+
 class Place:
     """A place in JSON text, with access to the exact text there. It need not exist."""
 
@@ -144,13 +148,13 @@ def _parse_strictly(body: bytes) -> tuple[dict[str, Any], Place]:
     except _AmbiguousError as error:
         raise InvalidRequestError(f"The body is not valid JSON: {error}.") from None
     except json.JSONDecodeError as error:
-        raise InvalidRequestError(
+        raise NotJsonError(
             f"The body is not valid JSON: {error.msg} at character {error.pos}."
         ) from None
     except RecursionError:
         raise InvalidRequestError("The body is nested too deeply.") from None
     except ValueError:  # not UTF-8, or a number of thousands of digits
-        raise InvalidRequestError("The body is not valid JSON in UTF-8.") from None
+        raise NotJsonError("The body is not valid JSON in UTF-8.") from None
     if not isinstance(value, dict):
         raise InvalidRequestError("The body must be a JSON object.")
     return value, Place(text)

@@ -2,18 +2,30 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from itertools import combinations
 from typing import Any
 
 _SOURCES = re.compile(r"\n\n## Available Sources\n\n(?:\d+\. \[.*\]\(.*\) \(similarity: .*\)\n?)*")
+_DOUBLED = re.compile(r"https?://[^\s/()]+(?=https?://)")
+_FAILED = re.compile(
+    r"\[The tool \S+ failed: [^\n]*? Its result is not available\.\]"
+    r"|No RAG collections specified in the assistant configuration"
+    r"|RAG_collections is empty or improperly formatted"
+    r"|Error in overall RAG process: [^\n]*"
+)
+"""What Heddle and LAMB write in the place of passages that they do not have."""
 _SPACE = re.compile(r"\s+")
 _CONTEXT = "{context}"
 _DEBUG = "Messages:\n"
 
 SPACE = "The prompts differ in white space only."
+HOSTS = "LAMB writes the address of its knowledge-base server twice in links."
 SOURCES = "The lists of sources differ: addresses and similarities are those of each server."
+PARENTS = "LAMB repeats a section for each of its passages; Heddle shows it once."
+FAILED = "Neither has passages: LAMB writes nothing or its error, and Heddle names the tool."
 INJECTED = (
     "LAMB replaced {context} in the question of the user. Heddle searches only the template for "
     "slots."
@@ -100,10 +112,10 @@ def _explanation(lamb: Prompt, heddle: Prompt, question: str) -> str:
 
 def _of_texts(lamb: Turn, heddle: Turn, question: str) -> str:
     theirs, ours = lamb.text, heddle.text
-    if _squeezed(theirs) == _squeezed(ours):
-        return SPACE
-    if _squeezed(_SOURCES.sub("", theirs)) == _squeezed(_SOURCES.sub("", ours)):
-        return SOURCES
+    for count in range(len(_STEPS) + 1):  # the fewest causes that explain all
+        for steps in combinations(_STEPS, count):
+            if _reduced(theirs, steps) == _reduced(ours, steps):
+                return " ".join(steps) or SPACE
     if lamb.role == "system" and ours.startswith(f"{theirs}\n\n["):
         return NOTES
     if _CONTEXT in question and _is_injected(question, theirs, ours):
@@ -123,8 +135,24 @@ def _is_injected(question: str, theirs: str, ours: str) -> bool:
     return ours.replace(question, replaced) == theirs
 
 
-def _squeezed(text: str) -> str:
+def _reduced(text: str, steps: Iterable[str]) -> str:
+    """Return a text without what some causes put into it, and with single spaces."""
+    for each in steps:
+        text = _STEPS[each](text)
     return _SPACE.sub(" ", text).strip()
+
+
+def _without_repetitions(text: str) -> str:
+    return "\n\n".join(dict.fromkeys(each.strip() for each in text.split("\n\n")))
+
+
+_STEPS: Mapping[str, Callable[[str], str]] = {
+    HOSTS: lambda text: _DOUBLED.sub("", text),
+    SOURCES: lambda text: _SOURCES.sub("", text),
+    PARENTS: _without_repetitions,
+    FAILED: lambda text: _FAILED.sub("", text),
+}
+"""What takes the effect of each cause out of a text; the lists of sources go before paragraphs."""
 
 
 def _shown(prompt: Prompt) -> str:

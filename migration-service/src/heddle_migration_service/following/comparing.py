@@ -10,14 +10,13 @@ from heddle.assistant.v1 import following_pb2 as pb
 from heddle_conversion import dump
 
 from heddle_migration_service.following.rows import (
-    SHARES,
     SOURCES,
     Changed,
     Known,
     Source,
     changed_rows,
 )
-from heddle_migration_service.lamb import users
+from heddle_migration_service.lamb.assistant_shares import shares
 from heddle_migration_service.lamb.errors import LambDatabaseError, explained
 from heddle_migration_service.lamb.kinds import drafts_of
 from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs, organization_slugs
@@ -36,7 +35,7 @@ class Batch:
 
     source: Source
     rows: list[tuple[Changed, Message]] = field(default_factory=list)
-    shares: dict[int, list[str]] = field(default_factory=dict)
+    shares: dict[int | None, list[str]] = field(default_factory=dict)
     """Whom assistants are shared with, by their ids."""
     refused: list[tuple[Changed, str]] = field(default_factory=list)
     """Rows that cannot be followed, and why."""
@@ -142,18 +141,4 @@ async def _add(
         else:
             batch.rows.append((each, draft.message))
     if batch.source.table == pb.FOLLOWED_TABLE_ASSISTANTS:
-        batch.shares |= await _shares(tables, [each.id for each in changed])
-
-
-async def _shares(tables: LambTables, ids: Sequence[int]) -> dict[int, list[str]]:
-    rows = await tables.matching(SHARES, "assistant_id", ids, ("shared_with_user_id",))
-    numbers = {n for row in rows if (n := row.whole("shared_with_user_id")) is not None}
-    user_rows = await tables.matching(users.TABLE, "id", numbers, ("user_email",))
-    emails = {row.whole("id"): row.text("user_email") or "" for row in user_rows}
-    shares: dict[int, list[str]] = {}
-    for row in rows:
-        email = emails.get(row.whole("shared_with_user_id"), "")
-        assistant = row.whole("assistant_id")
-        if email and assistant is not None:
-            shares.setdefault(assistant, []).append(email)
-    return shares
+        batch.shares |= await shares(tables, [each.id for each in changed])

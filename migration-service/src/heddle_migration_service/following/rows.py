@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from heddle.assistant.v1 import following_pb2 as pb
 
-from heddle_migration_service.lamb import publications
+from heddle_migration_service.lamb import assistant_shares, publications
 from heddle_migration_service.lamb.assistants import ASSISTANTS
 from heddle_migration_service.lamb.kinds import Kind
 from heddle_migration_service.lamb.knowledge_bases import KNOWLEDGE_BASES
@@ -26,7 +26,6 @@ _FORM = 1
 """Changes if other columns are read, so that a new release compares all rows."""
 _MARSHAL = 2  # equal values have equal bytes in this version
 _NOT_COMPARED = ("updated_at",)
-SHARES = "assistant_shares"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +61,7 @@ SOURCES = (
                 "assistant_id",
                 ("group_id", "group_name", "oauth_consumer_name", "created_at"),
             ),
-            (SHARES, "assistant_id", ("shared_with_user_id",)),
+            (assistant_shares.TABLE, "assistant_id", ("shared_with_user_id",)),
         ],
     ),
     Source(pb.FOLLOWED_TABLE_RUBRICS, RUBRICS, may_be_empty=True),

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 
 import grpc
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
@@ -15,12 +15,13 @@ from heddle_runtime.errors import (
 )
 
 from heddle_migration_service.knowledge.file_copy import CopiedFile, FileCopy
+from heddle_migration_service.knowledge.moves import COLLECTIONS, LEFT, SERVERS, moved, servers
 from heddle_migration_service.knowledge.owners_files import LAMB_ID, OwnersFiles
 from heddle_migration_service.knowledge.reading import LambFile, LambReader
 from heddle_migration_service.knowledge.sources import Source, Sources, refusal
 from heddle_migration_service.lamb.knowledge_registry import LambRegistry
 
-COLLECTIONS, FILES = "kb_collections", "kb_files"
+FILES = "kb_files"
 SERVER = "lamb_server"
 """The metadata with the address of the server that a collection comes from."""
 _AT_ONCE = 4
@@ -68,6 +69,13 @@ class KnowledgeCopy:
                 "to the address of the server, and HEDDLE_MIGRATION_LAMB_KB_TOKEN to its key."
             )
         run = _Run(self._knowledge, self._reader, options, dry_run=dry_run)
+        run.moved = await moved(self._reader, registry)
+        findings = list(servers(registry, run.moved))
+        yield pb.RunMigrationResponse(
+            table=SERVERS,
+            progress=pb.Progress(total=len(findings), unchanged=len(findings)),
+            findings=findings,
+        )
         yield pb.RunMigrationResponse(table=COLLECTIONS, progress=run.collections)
         listing = Sources(self._reader, registry, run.collections)
         sources: list[Source] = []
@@ -102,6 +110,8 @@ class _Run:
         self._options = options
         self._dry_run = dry_run
         self._not_copied = dict.fromkeys(_NOT_COPIED, 0)
+        self.moved: Collection[str] = ()
+        """The organisations that store new collections in Heddle."""
         self.collections = pb.Progress()
         self.files = pb.Progress()
 
@@ -126,7 +136,9 @@ class _Run:
         self.collections.changed += existing is None
         self.collections.unchanged += existing is not None
         self.files.total += len(lambs)
-        yield self._response(COLLECTIONS, [])
+        is_left = existing is None and self._dry_run and source.owner.organization in self.moved
+        left = pb.Finding(id=source.lamb.id, name=name, notes=[LEFT])
+        yield self._response(COLLECTIONS, [left] if is_left else [])
         former = await files.attached(collection.id) if collection else {}
         if collection is None or self._dry_run:
             present = sum(each.id in former for each in lambs)

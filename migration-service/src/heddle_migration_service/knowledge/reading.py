@@ -63,6 +63,10 @@ class _CollectionPage(_Answer):
     items: list[LambCollection]
 
 
+class _Embeddings(_Answer):
+    vendor: str = ""
+
+
 class _Text(_Answer):
     content: str
 
@@ -74,6 +78,16 @@ class LambReader:
         """Take the clients for the operator's server, and for those that organisations name."""
         self._http = http
         self._guarded_http = guarded_http
+
+    async def is_heddle(self, server: LambServer) -> bool:
+        """Return whether a server is a Heddle; false if it does not say so."""
+        if server.problem:
+            return False
+        try:
+            body = await self._body(server, "/config/embeddings", attempts=1)
+            return body is not None and _read(_Embeddings, body).vendor == "heddle"
+        except HeddleError:
+            return False
 
     async def collections(self, server: LambServer) -> AsyncGenerator[list[LambCollection]]:
         """Yield the collections of a server in pages.
@@ -131,18 +145,18 @@ class LambReader:
             raise HeddleError(f"{_SERVER} has nothing at {path}.")
         return body
 
-    async def _body(self, server: LambServer, path: str) -> bytes | None:
+    async def _body(self, server: LambServer, path: str, attempts: int = _ATTEMPTS) -> bytes | None:
         """Return the body at a path, None if there is nothing."""
         http = self._guarded_http if server.guarded else self._http
         headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, attempts + 1):
             request = http.build_request("GET", server.url + path, headers=headers)
             pause = _PAUSE_SECONDS * 2**attempt
             try:
                 status, body = await exchange(http, request, _SERVER, max_bytes=_MAX_ANSWER_BYTES)
                 return _checked(status, body)
             except RemoteUnavailableError as error:
-                if attempt == _ATTEMPTS:
+                if attempt == attempts:
                     raise UnavailableError(str(error)) from error
                 pause = error.wait if isinstance(error, BusyServerError) else pause
             except RemoteError as error:

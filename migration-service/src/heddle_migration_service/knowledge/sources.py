@@ -14,7 +14,8 @@ from heddle_migration_service.lamb.knowledge_registry import (
     RegisteredCollection,
 )
 
-_HEDDLES = re.compile(r"vs_[0-9a-f]{32}")
+_HEDDLES = re.compile(r"vs_[0-9a-f]{32}|[4-9][0-9]{15}")
+"""Identifiers that Heddle gives collections which LAMB creates in it; see `numbers`."""
 _MAX_TITLE = 300
 
 

@@ -11,7 +11,6 @@ import grpc
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.models import Model
-from heddle_gateway.openai.vector_stores import get_collection
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import CALL_SECONDS, ServiceClients
 from heddle_runtime.errors import InvalidRequestError, PermissionDeniedError, Violation, from_rpc
@@ -19,7 +18,12 @@ from heddle_runtime.http.egress import document_address_problem
 from heddle_runtime.identity.call_metadata import new_call_options
 from pydantic import Field
 
-from heddle_migration_service.knowledge_server.knowledge_bases import TAG, CollectionId, lamb_id
+from heddle_migration_service.knowledge_server.knowledge_bases import TAG
+from heddle_migration_service.knowledge_server.numbers import (
+    CollectionId,
+    get_collection,
+    number_in_lamb,
+)
 
 MAX_DOCUMENTS = 1_000
 _AT_ONCE = 8
@@ -48,7 +52,7 @@ class NewDocuments(Model):
 class AddedDocuments(Model):
     """The texts are in the collection."""
 
-    collection_id: str
+    collection_id: int
     collection_name: str
     documents_added: int
     success: Literal[True] = True
@@ -82,7 +86,7 @@ async def add(api: Call, id_: CollectionId, body: NewDocuments) -> AddedDocument
         if isinstance(outcome, BaseException):
             raise outcome
     return AddedDocuments(
-        collection_id=lamb_id(collection),
+        collection_id=number_in_lamb(collection),
         collection_name=collection.title or collection.name,
         documents_added=len(outcomes),
     )

@@ -15,12 +15,15 @@ from heddle_gateway.openai.vector_stores import collections
 from heddle_gateway.routing import Call
 from heddle_gateway.services import ServiceClients, call
 from heddle_runtime.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError
-from heddle_runtime.identity.call_metadata import caller
+from heddle_runtime.identity.call_metadata import caller, calling_as, on_behalf_of
 from heddle_runtime.identity.callers import ADMIN, CREATOR, ORGANIZATION_ADMIN, Identity, home
 from heddle_runtime.identity.permissions import scopes_of
 
+from heddle_migration_service.knowledge_server.numbers import number_of
+
 OWNER = "lamb_owner"
 """The metadata with LAMB's number of the owner."""
+_CREATING = {ADMIN, ORGANIZATION_ADMIN, CREATOR}
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 _MAX_NAME = 48
 _DIGITS = 12
@@ -70,14 +73,29 @@ async def create_titled(services: ServiceClients, collection: pb.Collection) -> 
     digest = hashlib.sha256(f"{owner}\n{title}".encode()).hexdigest()[:_DIGITS]
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", title).strip("_.-")[:_MAX_NAME] or "collection"
     collection.name = f"{plain}-{digest}"
-    request = pb.CreateCollectionRequest(collection=collection)
     try:
-        return (await call(services.knowledge.CreateCollection, request)).collection
+        return await _create_numbered(services, collection)
     except AlreadyExistsError:
         await _check_title(services, owner, title)
     # The collection of this name has been renamed since.
-    request.collection.name = f"{plain}-{secrets.token_hex(_DIGITS // 2)}"
-    return (await call(services.knowledge.CreateCollection, request)).collection
+    collection.name = f"{plain}-{secrets.token_hex(_DIGITS // 2)}"
+    return await _create_numbered(services, collection)
+
+
+async def _create_numbered(services: ServiceClients, collection: pb.Collection) -> pb.Collection:
+    """Create a collection of the caller's with a new number, by which assistants can name it.
+
+    Numbers precede names, so that only administrators may set them. No caller chooses this one.
+    """
+    identity = caller().identity
+    if not _CREATING.isdisjoint(identity.scopes):  # the service refuses all others
+        collection.settings["collection_id"] = str(number_of(secrets.token_hex(16)))
+        if ADMIN not in identity.scopes:
+            scopes, organization = (*identity.scopes, ADMIN), home(identity)
+            identity = Identity(identity.subject, organization, scopes, key_id=identity.key_id)
+    request = pb.CreateCollectionRequest(collection=collection)
+    with calling_as(on_behalf_of(identity)):
+        return (await call(services.knowledge.CreateCollection, request)).collection
 
 
 async def _check_title(services: ServiceClients, owner: str, title: str) -> None:

@@ -11,11 +11,11 @@ from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.multipart import EmptyableFile, UploadedFile
 from heddle_gateway.openai.files import store
-from heddle_gateway.openai.vector_stores import get_collection
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 from heddle_runtime.contract.struct_codec import to_struct
 from heddle_runtime.errors import HeddleError, InvalidRequestError
+from heddle_runtime.http.egress import document_address_problem
 from pydantic import Field
 
 from heddle_migration_service.knowledge_server.ingestion_parameters import (
@@ -26,16 +26,21 @@ from heddle_migration_service.knowledge_server.ingestion_parameters import (
 from heddle_migration_service.knowledge_server.ingestion_plugins import DEFAULT, PLUGINS, PluginName
 from heddle_migration_service.knowledge_server.knowledge_base_files import (
     PLUGIN,
+    detach,
     file_address,
     shown_name,
 )
 from heddle_migration_service.knowledge_server.knowledge_bases import (
     TAG,
-    CollectionId,
     delete_unattached,
-    lamb_id,
 )
-from heddle_migration_service.knowledge_server.results import PARAMETERS
+from heddle_migration_service.knowledge_server.numbers import (
+    CollectionId,
+    get_collection,
+    number_in_lamb,
+    number_of,
+)
+from heddle_migration_service.knowledge_server.results import PARAMETERS, content_path
 
 _MAX_NOTE = 512
 _MAX_VALUE = 200
@@ -72,7 +77,7 @@ class IngestBase(Model):
 class Ingestion(Model):
     """The sources are being added."""
 
-    collection_id: str
+    collection_id: int
     collection_name: str
     documents_added: int = 0
     success: Literal[True] = True
@@ -80,9 +85,9 @@ class Ingestion(Model):
     file_url: str = ""
     original_filename: str
     plugin_name: str
-    file_registry_id: str = Field(description="The identifier of the first job.")
-    file_registry_ids: list[str] = Field(
-        description="An extension of LAMB's form: the identifiers of all jobs, one for each source."
+    file_registry_id: int = Field(description="The number of the first job.")
+    file_registry_ids: list[int] = Field(
+        description="An extension of LAMB's form: the numbers of all jobs, one for each source."
     )
     status: Literal["processing"] = "processing"
 
@@ -130,27 +135,32 @@ async def _ingest(
     attached: list[pb.AttachedFile] = []
     try:
         for source in sources:
-            file = await _attach(api, source, common)
+            file = await _attach(api, source, common, number_in_lamb(collection))
             attached.append(file)
     except HeddleError:
         await _detach(api, attached)
         raise
     return Ingestion(
-        collection_id=lamb_id(collection),
+        collection_id=number_in_lamb(collection),
         collection_name=collection.title or collection.name,
         original_filename=shown_name(attached[0]),
-        file_url=file_address(attached[0]),
+        file_url=file_address(collection, attached[0]),
         plugin_name=plugin,
-        file_registry_id=attached[0].file_id,
-        file_registry_ids=[each.file_id for each in attached],
+        file_registry_id=number_of(attached[0].file_id),
+        file_registry_ids=[number_of(each.file_id) for each in attached],
     )
 
 
-async def _attach(api: Call, source: Source, common: pb.AttachFileRequest) -> pb.AttachedFile:
+async def _attach(
+    api: Call, source: Source, common: pb.AttachFileRequest, number: int
+) -> pb.AttachedFile:
     content, request = source
     file = await store(api.state, content, "assistants")
     request.MergeFrom(common)
     request.file_id = file.id
+    if not request.uri:
+        request.uri = _link(api, number, file.id)
+        request.attributes["filename"] = content.filename
     try:
         return (await call(api.services.files.AttachFile, request)).file
     except HeddleError:
@@ -158,13 +168,17 @@ async def _attach(api: Call, source: Source, common: pb.AttachFileRequest) -> pb
         raise
 
 
+def _link(api: Call, number: int, file: str) -> str:
+    """Return where people open an uploaded file; empty if that is not known."""
+    link = api.state.settings.public_url.rstrip("/") + content_path(str(number), file)
+    return "" if document_address_problem(link) else link
+
+
 async def _detach(api: Call, files: list[pb.AttachedFile]) -> None:
     """Take out the sources of a request that fails later: a repetition adds all of them."""
     for file in files:
         with suppress(HeddleError):
-            request = pb.DetachFileRequest(collection=file.collection_id, file_id=file.file_id)
-            await call(api.services.files.DetachFile, request)
-            await delete_unattached(api.services, file.file_id)
+            await detach(api.services, file)
 
 
 def _members(text: str) -> dict[str, Any]:

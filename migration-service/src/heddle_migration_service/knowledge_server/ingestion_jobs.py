@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle_gateway.http.models import Model
-from heddle_gateway.openai.vector_store_files import AttachedFileId
-from heddle_gateway.openai.vector_stores import attached_files, get_collection, status
+from heddle_gateway.openai.vector_stores import attached_files, status
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import ServiceClients, call
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, PermissionDeniedError
@@ -26,7 +25,15 @@ from heddle_migration_service.knowledge_server.knowledge_base_files import (
     plugin_of,
     shown_name,
 )
-from heddle_migration_service.knowledge_server.knowledge_bases import TAG, CollectionId, lamb_id
+from heddle_migration_service.knowledge_server.knowledge_bases import TAG
+from heddle_migration_service.knowledge_server.numbers import (
+    CollectionId,
+    FileNumber,
+    get_collection,
+    get_file,
+    number_in_lamb,
+    number_of,
+)
 
 JobStatus = Literal["pending", "processing", "completed", "failed", "cancelled", "deleted"]
 _STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
@@ -44,11 +51,11 @@ class Progress(Model):
 
 
 class IngestionJob(Model):
-    """The ingestion of a file, which has the identifier of the file."""
+    """The ingestion of a file, which has the number of the file."""
 
-    id: str
-    job_id: str
-    collection_id: str
+    id: int
+    job_id: int
+    collection_id: int
     collection_name: str
     original_filename: str
     file_path: str = ""
@@ -110,7 +117,7 @@ class StatusCounts(Model):
 class IngestionStatus(Model):
     """The jobs of a collection in numbers."""
 
-    collection_id: str
+    collection_id: int
     collection_name: str
     total_jobs: int
     by_status: StatusCounts
@@ -152,7 +159,7 @@ async def summarize(api: Call, id_: CollectionId) -> IngestionStatus:
     processing = [each for each in files if _status(each) == "processing"][:1]
     oldest = await _jobs(api.services, collection, processing)
     return IngestionStatus(
-        collection_id=lamb_id(collection),
+        collection_id=number_in_lamb(collection),
         collection_name=collection.title or collection.name,
         total_jobs=len(files),
         by_status=StatusCounts(**{each: counts[each] for each in _STATUSES}),
@@ -163,31 +170,34 @@ async def summarize(api: Call, id_: CollectionId) -> IngestionStatus:
 
 
 @routes.get("/collections/{id}/ingestion-jobs/{file}", errors=(400, 404))
-async def get(api: Call, id_: CollectionId, file: AttachedFileId) -> IngestionJob:
+async def get(api: Call, id_: CollectionId, file: FileNumber) -> IngestionJob:
     """Get a job."""
     collection = await get_collection(api.services, id_)
-    return await _job(api.services, collection, await _file(api, collection, file))
+    attached = await get_file(api.services, collection.id, file)
+    return await _job(api.services, collection, attached)
 
 
 @routes.post("/collections/{id}/ingestion-jobs/{file}/retry", errors=(400, 403, 404))
-async def retry(api: Call, id_: CollectionId, file: AttachedFileId) -> IngestionJob:
+async def retry(api: Call, id_: CollectionId, file: FileNumber) -> IngestionJob:
     """Ingest a file again whose ingestion has failed, also one of another user.
 
     A body is ignored.
     """
     collection = await _changeable(api, id_)
-    _require(await _file(api, collection, file), "failed")
-    request = pb.RetryAttachedFileRequest(collection=collection.id, file_id=file)
+    attached = await get_file(api.services, collection.id, file)
+    _require(attached, "failed")
+    request = pb.RetryAttachedFileRequest(collection=collection.id, file_id=attached.file_id)
     response = await call(api.services.files.RetryAttachedFile, request)
     return await _job(api.services, collection, response.file)
 
 
 @routes.post("/collections/{id}/ingestion-jobs/{file}/cancel", errors=(400, 403, 404))
-async def cancel(api: Call, id_: CollectionId, file: AttachedFileId) -> IngestionJob:
+async def cancel(api: Call, id_: CollectionId, file: FileNumber) -> IngestionJob:
     """Cancel a job that has not ended. If the file is in the collection already, it stays."""
     collection = await _changeable(api, id_)
-    _require(await _file(api, collection, file), "pending", "processing")
-    request = pb.CancelAttachedFileRequest(collection=collection.id, file_id=file)
+    attached = await get_file(api.services, collection.id, file)
+    _require(attached, "pending", "processing")
+    request = pb.CancelAttachedFileRequest(collection=collection.id, file_id=attached.file_id)
     response = await call(api.services.files.CancelAttachedFile, request)
     return await _job(api.services, collection, response.file)
 
@@ -197,11 +207,6 @@ async def _changeable(api: Call, reference: str) -> knowledge_pb2.Collection:
     if not collection.changeable:
         raise PermissionDeniedError("The collection is shared for reading.")
     return collection
-
-
-async def _file(api: Call, collection: knowledge_pb2.Collection, file: str) -> pb.AttachedFile:
-    request = pb.GetAttachedFileRequest(collection=collection.id, file_id=file)
-    return (await call(api.services.files.GetAttachedFile, request)).file
 
 
 async def _jobs(
@@ -224,12 +229,12 @@ async def _job(
     )
     document = await _document(services, file)
     return IngestionJob(
-        id=file.file_id,
-        job_id=file.file_id,
-        collection_id=lamb_id(collection),
+        id=number_of(file.file_id),
+        job_id=number_of(file.file_id),
+        collection_id=number_in_lamb(collection),
         collection_name=collection.title or collection.name,
         original_filename=shown_name(file),
-        file_url=file_address(file),
+        file_url=file_address(collection, file),
         file_size=file.size,
         plugin_name=plugin_of(file),
         plugin_params=parameters_of(file),

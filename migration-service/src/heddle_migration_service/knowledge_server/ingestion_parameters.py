@@ -17,6 +17,7 @@ from pydantic import Field
 PATH = "plugin_params"
 MIN_CHARACTERS, MAX_CHARACTERS = 100, 4_000
 _MAX_PARENT = 16_000
+_CHARACTERS_PER = {"char": 1, "word": 6, "line": 80}
 _CHARACTERS_PER_TOKEN = 4
 _MAX_TEXT = 512
 _DEFAULT = Chunking(target_characters=450, overlap_characters=0, parent_characters=2_000)
@@ -61,14 +62,16 @@ class Parameters(StrictModel):
 class ChunkParameters(Parameters):
     """Sizes of chunks."""
 
-    FIXED: ClassVar[Mapping[str, Fixed]] = {"chunk_unit": Fixed("char", "sizes count characters")}
-
     chunk_size: int = Field(
         default=_DEFAULT.target_characters,
-        ge=MIN_CHARACTERS // _CHARACTERS_PER_TOKEN,
+        ge=1,
         le=MAX_CHARACTERS,
-        description="Characters of a chunk, 100 to 4,000. A chunk has at most twice as many. With "
-        "TokenTextSplitter, tokens, 25 to 1,000.",
+        description="Characters of a chunk, at most 4,000; fewer than 100 count as 100. A chunk "
+        "has at most twice as many. With TokenTextSplitter, tokens.",
+    )
+    chunk_unit: Literal["char", "word", "line"] = Field(
+        default="char",
+        description="What the sizes count: a word as 6 characters, a line as 80.",
     )
     chunk_overlap: int = Field(
         default=_DEFAULT.overlap_characters,
@@ -92,14 +95,13 @@ class ChunkParameters(Parameters):
         if self.model_fields_set.isdisjoint({"chunk_size", "chunk_overlap", "splitter_type"}):
             return pb.AttachFileRequest()
         tokens = self.splitter_type == "TokenTextSplitter"
-        unit = _CHARACTERS_PER_TOKEN if tokens else 1
+        unit = _CHARACTERS_PER_TOKEN if tokens else _CHARACTERS_PER[self.chunk_unit]
         target, overlap = self.chunk_size, self.chunk_overlap * unit
         if "chunk_size" in self.model_fields_set:
-            target *= unit
-        if not MIN_CHARACTERS <= target <= MAX_CHARACTERS:
-            name = "tokens" if tokens else "characters"
-            low, high = MIN_CHARACTERS // unit, MAX_CHARACTERS // unit
-            raise invalid(f"{PATH}.chunk_size", f"must be between {low:,} and {high:,} {name}")
+            target = max(target * unit, MIN_CHARACTERS)
+        if target > MAX_CHARACTERS:
+            most, name = MAX_CHARACTERS // unit, "tokens" if tokens else f"{self.chunk_unit}s"
+            raise invalid(f"{PATH}.chunk_size", f"must be at most {most:,} {name}")
         return pb.AttachFileRequest(
             chunking=_chunking(target, overlap, "chunk_overlap"),
             whole_paragraphs=self.splitter_type == "CharacterTextSplitter",
@@ -128,7 +130,6 @@ class PlusParameters(FileParameters):
     """Parameters of `markitdown_plus_ingest`."""
 
     FIXED: ClassVar[Mapping[str, Fixed]] = {
-        **ChunkParameters.FIXED,
         "chunking_mode": Fixed("standard", "chunks end at pages and headings in any case"),
         "image_descriptions": Fixed("none", "pictures are not described"),
     }

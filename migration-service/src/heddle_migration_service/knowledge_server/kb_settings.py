@@ -1,10 +1,10 @@
 """What LAMB's settings page asks of its knowledge-base server."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_gateway.admin.health import service_reports
-from heddle_gateway.http.models import Model
+from heddle_gateway.http.models import Model, identifier
 from heddle_gateway.openai.vector_stores import collections
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
@@ -16,8 +16,10 @@ from heddle_migration_service.knowledge_server.knowledge_bases import (
     CollectionList,
     CollectionQuery,
     list_collections,
+    view,
 )
 
+Owner = Annotated[str, identifier("LAMB's number of the user.")]
 VENDOR = "heddle"
 _ASSISTANTS = "assistants"
 _REFRESH_SECONDS = 3
@@ -49,6 +51,34 @@ class EmbeddingsSettings(Model):
     apikey_configured: bool = False
     apikey_masked: str | None = None
     config_source: str = Field(default="env", description="Always the operator's environment.")
+
+
+class NewKey(Model):
+    """The key of a provider of embeddings."""
+
+    apikey: str = Field(description="Not stored: Heddle's embeddings need no key.")
+
+
+class KeyChange(Model):
+    """A key for all collections of an owner."""
+
+    embeddings_model: NewKey
+
+
+class NamedCollection(Model):
+    """A collection."""
+
+    id: int
+    name: str
+
+
+class KeyChanges(Model):
+    """The collections that have the key, which are all of the owner."""
+
+    total: int
+    updated: int
+    failed: int = 0
+    collections: list[NamedCollection]
 
 
 class Message(Model):
@@ -115,6 +145,15 @@ async def change_embeddings(api: Call, body: EmbeddingsChange) -> Message:
 async def reset_embeddings(_: Call) -> Message:
     """Do nothing: the embeddings are always those of the operator's environment."""
     return Message(message="The embeddings are those of the operator's environment.")
+
+
+@routes.put("/collections/owner/{owner}/embeddings", errors=(400,))
+async def change_keys(api: Call, owner: Owner, body: KeyChange) -> KeyChanges:
+    """Accept a key for the collections of a user of LAMB. It has no effect."""
+    del body
+    views = [view(each) for each in await collections(api.services)]
+    named = [NamedCollection(id=it.id, name=it.name) for it in views if it.owner == owner]
+    return KeyChanges(total=len(named), updated=len(named), collections=named)
 
 
 @routes.get("/database/status")

@@ -11,12 +11,11 @@ from typing import Annotated, Any, Literal
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle.knowledge.v1.files_pb2 import DeleteFileRequest
-from heddle_gateway.http.models import Deleted, Model, Name, StrictModel, identifier
+from heddle_gateway.http.models import Model, Name, StrictModel
 from heddle_gateway.openai.vector_store_search import search_collection
 from heddle_gateway.openai.vector_stores import (
     attached_files,
     collections,
-    get_collection,
 )
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import ServiceClients, call
@@ -29,6 +28,12 @@ from heddle_migration_service.knowledge_server.collection_owners import (
     create_titled,
     owner_of,
 )
+from heddle_migration_service.knowledge_server.numbers import (
+    CollectionId,
+    get_collection,
+    is_heddles,
+    number_in_lamb,
+)
 from heddle_migration_service.knowledge_server.query_plugins import (
     QUERY_PLUGINS,
     SIMPLE,
@@ -39,7 +44,6 @@ from heddle_migration_service.knowledge_server.query_plugins import (
 from heddle_migration_service.knowledge_server.results import SearchResult, result
 
 _METADATA = ("owner", "description", "visibility")
-CollectionId = Annotated[str, identifier("The collection's identifier or name.")]
 _Note = Annotated[str, Field(max_length=512)] | None
 _Title = Annotated[str, Field(min_length=1, max_length=255)]
 TAG = "LAMB's knowledge bases"
@@ -69,8 +73,8 @@ class NewCollection(CollectionUpdate):
 class LambCollection(StrictModel):
     """A collection."""
 
-    id: str = Field(
-        description="The number that LAMB's own server had assigned, else `vs_…`. Always text."
+    id: int = Field(
+        description="The number that LAMB's own server had assigned, else one of 16 digits."
     )
     name: str
     description: str
@@ -99,10 +103,12 @@ class CollectionQuery(Model):
     limit: int = Field(default=100, ge=1, le=1_000, description="The maximum number of items.")
 
 
-class DeletedCollection(Deleted):
+class DeletedCollection(Model):
     """The collection is deleted."""
 
+    id: int
     name: str
+    deleted: Literal[True] = True
 
 
 class PluginQuery(Model):
@@ -194,7 +200,8 @@ async def delete(api: Call, id_: CollectionId) -> DeletedCollection:
     await call(api.services.knowledge.DeleteCollection, request)
     for file in files:
         await delete_unattached(api.services, file.file_id)
-    return DeletedCollection(id=collection.id, name=collection.title or collection.name)
+    name = collection.title or collection.name
+    return DeletedCollection(id=number_in_lamb(collection), name=name)
 
 
 @routes.post("/collections/{id}/query", errors=(404,))
@@ -211,6 +218,8 @@ async def search(
         top_k=own.get("top_k", body.top_k),
         threshold=own.get("threshold", body.threshold),
     )
+    if is_heddles(id_):  # others may be numbers of a server that is only searched
+        request.collections[:] = [(await get_collection(api.services, id_)).id]
     passages = await search_collection(api.services, request)
     sections = plugin != SIMPLE
     whole = sections and own.get("return_parent_context", True)
@@ -240,7 +249,7 @@ def view(collection: pb.Collection) -> LambCollection:
     metadata = collection.metadata
     return LambCollection.of(
         collection,
-        id=lamb_id(collection),
+        id=number_in_lamb(collection),
         name=collection.title or collection.name,
         description=metadata.get("lamb_description", ""),
         visibility=metadata.get("lamb_visibility", "private"),
@@ -253,11 +262,6 @@ def view(collection: pb.Collection) -> LambCollection:
             "apikey_configured": False,
         },
     )
-
-
-def lamb_id(collection: pb.Collection) -> str:
-    """Return the identifier by which LAMB knows a collection."""
-    return collection.settings.get("collection_id") or collection.id
 
 
 def _metadata(body: CollectionUpdate) -> dict[str, str]:

@@ -41,19 +41,23 @@ def result(passage: pb.Passage, collection: str, *, sections: bool, whole: bool)
     """
     stored = dict(passage.metadata)
     stored.pop(PARAMETERS, None)
+    file = stored.get("file_id", "")
+    # The address of a copy is LAMB's, that of an upload this one's: this server has both.
+    is_here = _COPIED in stored or not passage.uri or passage.uri.endswith(f"/{file}/content")
+    is_file = bool(file) and is_here
     metadata: dict[str, Any] = {
-        "filename": passage.title or passage.document,
+        "filename": (not is_file and passage.title) or passage.document,
         "original_filename": passage.document,
         "chunk_index": passage.ordinal,
         "chunk_id": passage.id,
         "document_id": passage.document_id,
     }
     metadata = stored | metadata | {name: stored[name] for name in _OWN if name in stored}
-    if passage.uri and _COPIED not in stored:  # this server replaces that of a copy's address
-        metadata = {"file_url": passage.uri} | metadata | _web(passage)
-    elif file := stored.get("file_id"):
+    if is_file:
         path = content_path(quote(collection), quote(file))
         metadata |= {"file_url": path, "original_file_url": path}
+    elif passage.uri and _COPIED not in stored:
+        metadata = {"file_url": passage.uri} | metadata | _web(passage)
     if passage.page:
         metadata["page"] = passage.page
     if sections:

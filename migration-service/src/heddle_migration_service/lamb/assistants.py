@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +21,6 @@ from heddle_migration_service.lamb.values import LambRow
 
 TABLE = "assistants"
 _DELETED = re.compile(r"_deleted_(\d{1,11})$", re.ASCII)
-_SHARES = "assistant_shares"
 _TEXTS = {
     "description": "description",
     "api_callback": "metadata",
@@ -43,19 +41,9 @@ async def _drafts(
     tables: LambTables, organizations: OrganizationSlugs, rows: Sequence[LambRow]
 ) -> list[Draft]:
     published = await publications.publications(tables, rows)
-    keys = [key for row in rows if (key := row.whole("id")) is not None]
-    shares = Counter(
-        share.whole("assistant_id")
-        for share in await tables.matching(_SHARES, "assistant_id", keys, ())
-    )
     drafts = [_draft(row, organizations.of(row)) for row in rows]
     for row, draft in zip(rows, drafts, strict=True):
         draft.values.update(published.get(row.whole("id"), {}))
-        if count := shares[row.whole("id")]:
-            draft.notes.append(
-                f"LAMB shares it with {count}; in Heddle its owner alone may use it until it is "
-                "published."
-            )
     await _note_missing_owners(tables, drafts)
     await note_references(tables, drafts)
     await note_models(tables, rows, drafts)

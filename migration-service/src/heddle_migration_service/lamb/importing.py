@@ -12,6 +12,7 @@ from heddle.assistant.v1 import rows_pb2
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_runtime.errors import NotFoundError, to_status
 
+from heddle_migration_service.lamb.assistant_shares import Sharing, shares
 from heddle_migration_service.lamb.assistants import ASSISTANTS
 from heddle_migration_service.lamb.errors import explained
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafts_of
@@ -58,6 +59,7 @@ class LambImport:
         path: Path,
         prefix: str | None,
         batches: RowBatches,
+        sharing: Sharing,
         operators: LambServer = NO_SERVER,
     ) -> None:
         """Set up an import.
@@ -66,12 +68,14 @@ class LambImport:
             path: The LAMB database, live or a copy.
             prefix: What LAMB's tables are called before `assistants`. If None, that is found out.
             batches: Where the rows go.
+            sharing: Shares the assistants that are new.
             operators: The knowledge-base server of organisations that name none.
         """
         self._operators = operators
         self._path = path.absolute()
         self._prefix = prefix
         self._batches = batches
+        self._sharing = sharing
 
     async def run(self, *, dry_run: bool, copy: CopyKnowledge | None = None) -> Responses:
         """Import what Heddle does not have yet, as of one moment of the LAMB database.
@@ -91,12 +95,12 @@ class LambImport:
             async with opened(self._path) as connection:
                 tables = await lamb_tables(connection, self._path, self._prefix)
                 slugs = await organization_slugs(tables)
-                run = _Run(tables, slugs, self._batches, dry_run=dry_run)
+                run = _Run(tables, slugs, self._batches, self._sharing, dry_run=dry_run)
                 for kind in _KINDS:
                     async with aclosing(run.rows(kind)) as responses:
                         async for response in responses:
                             yield response
-                left = await left_behind(tables)
+                left = await left_behind(tables, {it.source: it.columns for it in _KINDS})
                 registry = await lamb_registry(tables, slugs, self._operators) if copy else None
         if copy and registry:  # may take hours, in which LAMB writes its database
             async with aclosing(copy(registry, left, dry_run=dry_run)) as responses:
@@ -113,6 +117,7 @@ class _Run:
     tables: LambTables
     slugs: OrganizationSlugs
     batches: RowBatches
+    sharing: Sharing
     _: KW_ONLY
     dry_run: bool
     refused: set[str] = field(default_factory=set)
@@ -165,11 +170,12 @@ class _Run:
             imported = await self.batches.import_rows(
                 kind.field, messages[start:end], earlier, dry_run=self.dry_run
             )
+            to_do = await self._share(kind, sent[start:end], imported)
             for draft, each in zip(sent[start:end], imported, strict=True):
-                notes = [*draft.notes, *each.notes]
+                notes = [*draft.notes, *each.notes, *to_do.get(draft.id, ())]
                 if each.outcome == _PRESENT:
                     progress.unchanged += 1
-                    notes = list(each.notes)
+                    notes = notes[len(draft.notes) :]
                 elif each.outcome == _NEW:
                     progress.changed += 1
                     if self.dry_run:
@@ -182,6 +188,22 @@ class _Run:
                     error = each.error if each.HasField("error") else None
                     findings.append(_finding(draft, notes=notes, error=error))
         return findings
+
+    async def _share(
+        self, kind: Kind, drafts: Sequence[Draft], imported: Sequence[rows_pb2.ImportedRow]
+    ) -> dict[int, list[str]]:
+        """Share assistants as LAMB does; return what a person has to do, by their ids."""
+        if kind is not ASSISTANTS:
+            return {}
+        outcomes = {it.id: each.outcome for it, each in zip(drafts, imported, strict=True)}
+        shared = await shares(self.tables, list(outcomes))
+        to_do: dict[int, list[str]] = {}
+        for draft in drafts:
+            is_new = outcomes[draft.id] == _NEW
+            is_here = outcomes[draft.id] == _PRESENT or (is_new and not self.dry_run)
+            if (emails := shared.get(draft.id)) and is_here and draft.values["deleted_at"] is None:
+                to_do[draft.id] = await self.sharing.share(draft, emails, is_new=is_new)
+        return to_do
 
 
 def _earlier(kind: Kind, drafts: Sequence[Draft], names: dict[str, list[Message]]) -> list[Message]:

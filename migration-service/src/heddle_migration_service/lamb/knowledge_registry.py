@@ -60,6 +60,11 @@ class LambRegistry:
     """By the identifier that assistants name."""
     servers: dict[str, LambServer] = field(default_factory=dict)
     """By the slug of the organisation. Only of organisations that have one."""
+    operators: LambServer = NO_SERVER
+    """The server of organisations that name none."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """By the slug, the member of an organisation's settings that LAMB reads the address from.
+    Missing for organisations whose server LAMB takes from its environment."""
 
 
 async def lamb_registry(
@@ -72,12 +77,8 @@ async def lamb_registry(
         slugs: The slugs of its organisations.
         operators: The server of organisations that name none.
     """
-    registry = LambRegistry()
-    async for rows in tables.batches(organization_slugs.TABLE, ("is_system", "config")):
-        for row in rows:
-            server = _server(row, operators)
-            if server.url:
-                registry.servers[slugs.by_lamb_id[row.whole("id") or 0]] = server
+    registry = LambRegistry(operators=operators)
+    await _read_servers(registry, tables, slugs)
     async for rows in tables.batches(users.TABLE, ("organization_id", "user_email")):
         for row in rows:
             number, email = row.whole("id"), row.text("user_email") or ""
@@ -97,13 +98,24 @@ async def lamb_registry(
     return registry
 
 
+async def _read_servers(
+    registry: LambRegistry, tables: LambTables, slugs: OrganizationSlugs
+) -> None:
+    async for rows in tables.batches(organization_slugs.TABLE, ("is_system", "config")):
+        for row in rows:
+            server, slug = _server(row, registry.operators), slugs.by_lamb_id[row.whole("id") or 0]
+            if server.url:
+                registry.servers[slug] = server
+            if not row.flag("is_system") and (setting := _setting(row)):
+                registry.settings[slug] = setting
+    open_ones = {(it.url, it.token): it for it in registry.servers.values() if not it.guarded}
+    for slug, server in registry.servers.items():  # a new organisation gets the system's server
+        registry.servers[slug] = open_ones.get((server.url, server.token), server)
+
+
 def _server(row: LambRow, operators: LambServer) -> LambServer:
     """Return the server of an organisation, as LAMB chooses it."""
-    knowledge: dict[str, Any] = {}
-    for name in ("knowledge_base", "kb_server"):
-        for place in (("setups", "default"), ()):
-            member = settings_member(row.text("config"), *place, name)
-            knowledge |= member if isinstance(member, Mapping) else {}
+    knowledge = _knowledge(row)
     url, token = _first(knowledge, _URLS), _first(knowledge, _TOKENS)
     if not url:
         return operators
@@ -114,6 +126,25 @@ def _server(row: LambRow, operators: LambServer) -> LambServer:
     if url == operators.url:
         return operators
     return LambServer(url, token, guarded=not row.flag("is_system"))
+
+
+def _knowledge(row: LambRow) -> dict[str, Any]:
+    knowledge: dict[str, Any] = {}
+    for name in ("knowledge_base", "kb_server"):
+        for place in (("setups", "default"), ()):
+            member = settings_member(row.text("config"), *place, name)
+            knowledge |= member if isinstance(member, Mapping) else {}
+    return knowledge
+
+
+def _setting(row: LambRow) -> str:
+    """Return the path of the address of an organisation's server; empty if it names none."""
+    for name in _URLS:  # LAMB prefers the first name, wherever it is
+        for path in (("kb_server",), ("setups", "default", "knowledge_base")):
+            member = settings_member(row.text("config"), *path)
+            if isinstance(member, Mapping) and member.get(name):
+                return ".".join((*path, name))
+    return ""
 
 
 def _first(place: Mapping[str, Any], names: tuple[str, ...]) -> str:

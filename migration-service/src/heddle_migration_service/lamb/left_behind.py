@@ -1,6 +1,6 @@
 """What an import leaves in LAMB, and what it is."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from heddle.migration.v1 import migration_pb2 as pb
 
@@ -10,11 +10,10 @@ _IMPORTED = frozenset(
     {
         *("organizations", "organization_roles", "creator_users", "assistants"),
         *("assistant_publish", "rubrics", "kb_registry", "model_pricing"),
-        *("assistant_usage_totals", "knowledge_stores"),
+        *("assistant_usage_totals", "knowledge_stores", "assistant_shares"),
     }
 )
 _MEANINGS: Mapping[str, str] = {
-    "assistant_shares": "Users with whom assistants are shared. Share the assistants again.",
     "assistant_quota_alerts": "Alerts about budgets. Assistants have notes about their budgets.",
     "usage_logs": "Single requests. Their sums are imported where LAMB has sums.",
     "prompt_templates": "Texts that authors insert into new prompts. They stay in LAMB's editor.",
@@ -40,10 +39,24 @@ _MEANINGS: Mapping[str, str] = {
     "model_permissions": "Permissions of LAMB's first versions.",
 }
 _UNKNOWN = "Heddle does not know this table."
+_UNKNOWN_COLUMN = "Heddle does not know this column."
+_WITHOUT_EFFECT = {
+    "creator_users": {"user_config", "lti_user_id", "auth_provider", "password_hash", "role"},
+    "assistant_usage_totals": {"total_tokens_total", "updated_at"},
+    "knowledge_stores": {"chunking_strategy", "chunking_params", "vector_db_backend", "status"},
+}
+"""Columns of imported tables that an import does not need."""
 
 
-async def left_behind(tables: LambTables) -> list[pb.LeftBehind]:
-    """Return the tables that have rows and are not imported."""
+async def left_behind(
+    tables: LambTables, columns: Mapping[str, Collection[str]]
+) -> list[pb.LeftBehind]:
+    """Return the tables that have rows and are not imported, and new columns of the others.
+
+    Args:
+        tables: LAMB's tables.
+        columns: Those that the import reads, by the names of their tables.
+    """
     tables_left = []
     for name in await tables.names():
         if name.lower() in _IMPORTED:
@@ -51,4 +64,10 @@ async def left_behind(tables: LambTables) -> list[pb.LeftBehind]:
         if rows := await tables.count(name):
             meaning = _MEANINGS.get(name.lower(), _UNKNOWN)
             tables_left.append(pb.LeftBehind(table=name, rows=rows, meaning=meaning))
+    for table, read in columns.items():
+        known = {"id", *(each.lower() for each in read), *_WITHOUT_EFFECT.get(table.lower(), ())}
+        for column in sorted(await tables.columns(table) - known):
+            if rows := await tables.count(table, column):
+                name = f"{table}.{column}"
+                tables_left.append(pb.LeftBehind(table=name, rows=rows, meaning=_UNKNOWN_COLUMN))
     return tables_left

@@ -12,7 +12,7 @@ BATCH = 500
 """Rows that are read and written together."""
 _MAX_KEYS = 10_000
 """In one query: SQLite can be built with a limit of 32,766."""
-_ASSISTANTS = "assistants"
+_ASSISTANTS, _ORGANIZATIONS = "assistants", "organizations"
 _ITS_OWN = "api_callback"  # which other tables of that ending do not have
 
 
@@ -44,11 +44,12 @@ class LambTables:
             if name.lower().startswith(prefix) and not name.startswith("sqlite_")
         ]
 
-    async def count(self, table: str) -> int:
-        """Return the number of rows."""
+    async def count(self, table: str, column: str = "") -> int:
+        """Return the number of rows; of those with a value if a column is given."""
         if not await self.columns(table):
             return 0
-        query = f"SELECT count(*) FROM {self._quoted(table)}"  # noqa: S608 - a quoted name
+        counted = _list([column]) if column else "*"
+        query = f"SELECT count({counted}) FROM {self._quoted(table)}"  # noqa: S608 - quoted names
         [row] = await self._connection.execute_fetchall(query)
         return int(row[0])
 
@@ -136,6 +137,9 @@ async def lamb_tables(
         LambDatabaseError: There are none, or more than one set.
     """
     prefixes = await _prefixes(connection)
+    if prefix is None and len(prefixes) > 1:  # an upgrade or a backup may leave a copy of a table
+        whole = [it for it in prefixes if await LambTables(connection, it).columns(_ORGANIZATIONS)]
+        prefixes = whole if len(whole) == 1 else prefixes
     if prefix is None and len(prefixes) == 1:
         return LambTables(connection, prefixes[0])
     if prefix is not None and prefix.lower() in (each.lower() for each in prefixes):

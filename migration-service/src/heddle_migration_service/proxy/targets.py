@@ -14,6 +14,8 @@ _CREATOR = "/creator"
 _CATALOG = "/lamb/v1/completions/list"
 """What LAMB's form offers: LAMB refuses an assistant with a part that only Heddle has."""
 _ALWAYS = {"/", _CREATOR, _CATALOG}
+_KNOWLEDGE = "ingestion"
+"""The first segment of paths that only a knowledge-base server has. It greets at `/` with a key."""
 _PAGES = "/assistants"
 """A page of LAMB's frontend at the address of a route of Heddle."""
 _DOTS = {b".", b".."}
@@ -44,13 +46,14 @@ class LambPaths:
         path = scope["path"].rstrip("/") or "/"
         if not path.startswith("/"):  # no path: the target is that of a server
             return True
+        first = _first_segment(path)
+        if first == _KNOWLEDGE or (path == "/" and _has_key(scope)):
+            return False
         if self._trials and scope["method"] == "POST" and self._trials.match(path):
             return False
-        if path in _ALWAYS or path.startswith(f"{_CREATOR}/"):
+        if path in _ALWAYS or path.startswith(f"{_CREATOR}/") or _is_page(path, scope):
             return True
-        if _is_page(path, scope):
-            return True
-        patterns = self._patterns.get(_first_segment(path), ())
+        patterns = self._patterns.get(first, ())
         return not any(pattern.match(path) for pattern in patterns)
 
 
@@ -100,6 +103,10 @@ def _check_absolute(target: str, host: str) -> None:
 
 def _first_segment(path: str) -> str:
     return path.split("/", 2)[1]
+
+
+def _has_key(scope: Scope) -> bool:
+    return any(name == b"authorization" for name, _ in scope["headers"])
 
 
 def _is_page(path: str, scope: Scope) -> bool:

@@ -94,7 +94,7 @@ def all_citations(sources: Sequence[tool_pb2.Source]) -> str:
     """
     lines = [
         f"{number}. [{_file_title(source)}]({source.uri}) "
-        f"(similarity: {source.score if source.uri else 0:.3f})\n"
+        f"(similarity: {source.score if source.uri or source.kind == 'passage' else 0:.3f})\n"
         for number, source in enumerate(sources, start=1)
     ]
     return "\n\n## Available Sources\n\n" + "".join(lines) if lines else ""

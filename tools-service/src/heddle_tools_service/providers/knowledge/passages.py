@@ -106,7 +106,7 @@ def _passage(result: pb.CollectionPassages, passage: pb.Passage) -> Passage:
         attributes |= stored_attributes(result.collection_name, passage)
     return Passage(
         passage.text,
-        passage.title,
+        passage.metadata.get("filename", passage.title),
         passage.uri,
         passage.similarity,
         passage.parent_text,
