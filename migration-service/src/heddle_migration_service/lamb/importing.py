@@ -31,6 +31,7 @@ from heddle_migration_service.lamb.snapshot import opened
 from heddle_migration_service.lamb.tables import LambTables, lamb_tables
 from heddle_migration_service.lamb.usage import USAGE
 from heddle_migration_service.lamb.users import USERS
+from heddle_migration_service.lti.importing import LinkImport
 from heddle_migration_service.row_batches import RowBatches, ranges
 
 _KINDS = (ORGANIZATIONS, USERS, ASSISTANTS, RUBRICS, KNOWLEDGE_BASES, KNOWLEDGE_STORES, USAGE)
@@ -59,6 +60,7 @@ class LambImport:
         prefix: str | None,
         batches: RowBatches,
         operators: LambServer = NO_SERVER,
+        links: LinkImport | None = None,
     ) -> None:
         """Set up an import.
 
@@ -67,7 +69,9 @@ class LambImport:
             prefix: What LAMB's tables are called before `assistants`. If None, that is found out.
             batches: Where the rows go.
             operators: The knowledge-base server of organisations that name none.
+            links: Stores the links of learning platforms. If None, they stay in LAMB.
         """
+        self._links = links
         self._operators = operators
         self._path = path.absolute()
         self._prefix = prefix
@@ -95,6 +99,10 @@ class LambImport:
                 for kind in _KINDS:
                     async with aclosing(run.rows(kind)) as responses:
                         async for response in responses:
+                            yield response
+                if self._links:
+                    async with aclosing(self._links.run(tables, slugs, dry_run=dry_run)) as links:
+                        async for response in links:
                             yield response
                 left = await left_behind(tables)
                 registry = await lamb_registry(tables, slugs, self._operators) if copy else None

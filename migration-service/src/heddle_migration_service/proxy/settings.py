@@ -52,6 +52,24 @@ class LambSettings(SecretFileSettings):
         "and knows no tools of Heddle. heddle: Heddle, with its tools, for users whom the token of "
         "LAMB identifies; LAMB does not store these chats.",
     )
+    lti_key: str = Field(
+        default="lamb",
+        validation_alias=AliasChoices("HEDDLE_LAMB_LTI_KEY", "LTI_GLOBAL_CONSUMER_KEY"),
+        description="The key of LAMB's links for all activities (LTI 1.1), if its database has "
+        "none. LAMB's name LTI_GLOBAL_CONSUMER_KEY works, too.",
+    )
+    lti_global_secret: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("HEDDLE_LAMB_LTI_GLOBAL_SECRET", "LTI_GLOBAL_SECRET"),
+        description="The secret of that key; by default the next one. LAMB's name "
+        "LTI_GLOBAL_SECRET works, too.",
+    )
+    lti_secret: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("HEDDLE_LAMB_LTI_SECRET", "LTI_SECRET"),
+        description="The secret of LAMB's links to one assistant (LTI 1.1). LAMB's name "
+        "LTI_SECRET works, too. Without it, these links are refused.",
+    )
     timeout_seconds: float = Field(
         default=300.0,
         gt=0,

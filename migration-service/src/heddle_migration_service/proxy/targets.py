@@ -13,6 +13,8 @@ _CREATOR = "/creator"
 """The routes that change LAMB's assistants, chats and users, some of which Heddle serves alone."""
 _CATALOG = "/lamb/v1/completions/list"
 """What LAMB's form offers: LAMB refuses an assistant with a part that only Heddle has."""
+_LTI = "/lamb/v1/lti"
+"""Launches of learning platforms: while LAMB runs, it knows their activities."""
 _ALWAYS = {"/", _CREATOR, _CATALOG}
 _PAGES = "/assistants"
 """A page of LAMB's frontend at the address of a route of Heddle."""
@@ -46,7 +48,7 @@ class LambPaths:
             return True
         if self._trials and scope["method"] == "POST" and self._trials.match(path):
             return False
-        if path in _ALWAYS or path.startswith(f"{_CREATOR}/"):
+        if path in _ALWAYS or path.startswith((f"{_CREATOR}/", _LTI)):
             return True
         if _is_page(path, scope):
             return True

@@ -1,0 +1,94 @@
+"""The groups of learners that links of learning platforms fill."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import grpc
+from google.protobuf.message import Message
+from heddle.group.v1 import group_pb2 as pb
+from heddle.group.v1.group_pb2_grpc import GroupServiceAsyncStub
+from heddle_runtime.errors import NotFoundError, from_rpc
+from heddle_runtime.identity.call_metadata import calling_as, new_call_options, on_behalf_of
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import scopes_of
+
+from heddle_migration_service.lti.texts import Course, Link, LtiTexts
+
+_SECONDS = 30.0
+_ACTOR = "lti"
+_MAX_TITLE = 200
+ResponseT = TypeVar("ResponseT")
+
+
+@dataclass(frozen=True, slots=True)
+class Courses:
+    """Makes and fills groups, as an administrator of their organisation."""
+
+    stub: GroupServiceAsyncStub
+    texts: LtiTexts
+
+    async def group(self, link: Link, teacher: str, *parts: str) -> pb.Group:
+        """Return the group of a link or course, which is made if there is none.
+
+        Args:
+            link: Its assistants become those of the group, too.
+            teacher: Who teaches a new one.
+            parts: They identify the link or the course.
+        """
+        if known := await self.texts.get(Course, *parts):
+            try:
+                group = await self._read(link.organization, known.group)
+            except NotFoundError:  # a teacher has deleted it
+                return await self._new(link, teacher, parts, replaced=True)
+            return await self._with_assistants(group, link)
+        return await self._new(link, teacher, parts, replaced=False)
+
+    async def add(self, group: pb.Group, emails: Sequence[str]) -> None:
+        """Let addresses be members of a group."""
+        request = pb.AddMembersRequest(id=group.id, emails=emails)
+        await self._call(group.organization, self.stub.AddMembers, request)
+
+    async def _read(self, organization: str, identifier: str) -> pb.Group:
+        request = pb.GetGroupRequest(id=identifier)
+        return (await self._call(organization, self.stub.GetGroup, request)).group
+
+    async def _new(
+        self, link: Link, teacher: str, parts: tuple[str, ...], *, replaced: bool
+    ) -> pb.Group:
+        title = link.title.strip()[:_MAX_TITLE] or "Learners of a course"
+        group = pb.Group(title=title, teachers=[teacher], assistants=link.assistants)
+        request = pb.CreateGroupRequest(group=group)
+        made = (await self._call(link.organization, self.stub.CreateGroup, request)).group
+        if replaced:
+            await self.texts.put(Course(made.id), *parts)
+        elif not await self.texts.add(Course(made.id), *parts):  # another launch was first
+            deletion = pb.DeleteGroupRequest(id=made.id)
+            await self._call(link.organization, self.stub.DeleteGroup, deletion)
+            return await self.group(link, teacher, *parts)
+        return made
+
+    async def _with_assistants(self, group: pb.Group, link: Link) -> pb.Group:
+        missing = [each for each in link.assistants if each not in group.assistants]
+        if not missing:
+            return group
+        group.assistants.extend(missing)
+        request = pb.UpdateGroupRequest(group=group)
+        return (await self._call(link.organization, self.stub.UpdateGroup, request)).group
+
+    async def _call(
+        self, organization: str, method: Callable[..., Awaitable[ResponseT]], request: Message
+    ) -> ResponseT:
+        with acting(_ACTOR, organization, "admin"):
+            try:
+                return await method(request, **new_call_options(_SECONDS))
+            except grpc.aio.AioRpcError as error:
+                raise from_rpc(error) from error
+
+
+@contextmanager
+def acting(subject: str, organization: str, role: str) -> Iterator[None]:
+    """Make the calls of a block as a user with a role."""
+    with calling_as(on_behalf_of(Identity(subject, organization, scopes_of(role)))):
+        yield

@@ -1,0 +1,190 @@
+"""Lets a person in whom a learning platform has launched: into a group, and to its assistants."""
+
+import hashlib
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from heddle.account.v1 import account_pb2 as pb
+from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest
+from heddle_gateway.auth.oidc.failures import SignInFailedError
+from heddle_gateway.login.pages import entering_page, frame_ancestors
+from heddle_gateway.login.sign_in import as_gateway
+from heddle_gateway.routing import Call
+from heddle_runtime.errors import UnauthenticatedError
+from starlette.responses import Response
+
+from heddle_migration_service.lti.courses import Courses
+from heddle_migration_service.lti.pages import chats_page
+from heddle_migration_service.lti.texts import Link, LtiTexts
+
+PROVIDER = "lti"
+_CHAT = "/studio/chat/framed"
+_TEACHING = frozenset(
+    {"instructor", "teacher", "contentdeveloper", "administrator", "teachingassistant"}
+)
+_FRAMES = {"iframe", "frame", "embed", "object"}
+_MAX_NAME = 200
+_DIGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who a platform says that a person is."""
+
+    email: str
+    """The address of the account that is made for the person."""
+    name: str
+    roles: str = ""
+    """As LTI names them, separated by commas or spaces."""
+    own_email: str = ""
+    """The address that the platform knows; empty if it may not say so."""
+
+    @property
+    def teaches(self) -> bool:
+        """Whether it is a teacher in the course."""
+        return not _TEACHING.isdisjoint(re.split(r"[\s,/#:]+", self.roles.lower()))
+
+
+def texts_of(api: Call) -> LtiTexts:
+    """Return what Heddle stores of links."""
+    return LtiTexts(api.services.accounts, api.state.credentials)
+
+
+def is_framed(api: Call, target: str = "") -> bool:
+    """Return whether the page of a request stands in a frame.
+
+    Args:
+        api: The request.
+        target: What the platform calls the place of the page.
+    """
+    return target == "iframe" or api.raw.header("sec-fetch-dest") in _FRAMES
+
+
+def safe(text: str, limit: int = 80) -> str:
+    """Return the beginning of an e-mail address for a text, as LAMB forms it.
+
+    Texts that this would make equal get a digest.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", text.strip())[:limit].lower()
+    if plain and plain == text:
+        return plain
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST]
+    return f"{plain[: limit - _DIGEST - 1]}-{digest}"
+
+
+async def enter(
+    api: Call, person: Person, link: Link, parts: Sequence[str], *, framed: bool
+) -> Response:
+    """Let a person in, and return the page that leads to the link's assistants.
+
+    Args:
+        api: The request.
+        person: Who it is.
+        link: What was launched.
+        parts: They identify the group of the link or the course.
+        framed: Whether the page stands in a frame.
+
+    Raises:
+        HeddleError: A service failed.
+        SignInFailedError: The person is disabled.
+    """
+    courses = Courses(api.services.groups, texts_of(api))
+    group = await courses.group(link, await _owner(api, link), *parts)
+    if person.teaches and person.own_email in group.teachers:
+        teacher = Person(person.own_email, person.name)
+        session = await sign_in(api, teacher, link.organization)
+        place = f"/studio/assistants/{link.assistants[0]}"
+        return await _entered(api, session, link, [place], framed=framed)
+    session = await sign_in(api, person, link.organization, role="member")
+    if session.session.user not in group.teachers:
+        await courses.add(group, [session.session.user])
+    places = [f"{_CHAT}/{each}" for each in link.assistants]
+    return await _entered(api, session, link, places, framed=framed)
+
+
+async def sign_in(
+    api: Call, person: Person, organization: str, role: str = ""
+) -> pb.SignInWithProviderResponse:
+    """Start a session in one organisation.
+
+    Args:
+        api: The request.
+        person: The user.
+        organization: Its slug.
+        role: Of a new user; empty: only one that exists signs in.
+
+    Raises:
+        SignInFailedError: There is no such user, or it is disabled.
+    """
+    name = "".join(filter(str.isprintable, person.name))[:_MAX_NAME]
+    new = pb.NewUser(organization=organization, role=role, name=name) if role else None
+    request = pb.SignInWithProviderRequest(
+        email=person.email,
+        provider=PROVIDER,
+        organization=organization,
+        organizations=[organization],
+        new_user=new,
+        groups_unknown=True,
+    )
+    try:
+        return await as_gateway(api, api.services.accounts.SignInWithProvider, request)
+    except UnauthenticatedError as error:
+        raise SignInFailedError(
+            f"{error.message} Ask your teacher.", HTTPStatus.FORBIDDEN
+        ) from error
+
+
+async def enter_at(
+    api: Call, session: pb.SignInWithProviderResponse, place: str, *, framed: bool
+) -> Response:
+    """Return the page that stores a session and leads to a place of the studio."""
+    ancestors = await ancestors_of(api, session.session.organization)
+    return _stored(api, session, entering_page(place, ancestors), framed=framed)
+
+
+async def ancestors_of(api: Call, organization: str) -> str:
+    """Return which pages may show those of an organisation in a frame."""
+    settings = await api.state.organizations.of(organization, "")
+    return frame_ancestors(settings.chat.frame_hosts)
+
+
+async def _entered(
+    api: Call,
+    session: pb.SignInWithProviderResponse,
+    link: Link,
+    places: Sequence[str],
+    *,
+    framed: bool,
+) -> Response:
+    if len(places) == 1:
+        return await enter_at(api, session, places[0], framed=framed)
+    titles = [await _title(api, each) for each in link.assistants]
+    page = chats_page(zip(places, titles, strict=True), await ancestors_of(api, link.organization))
+    return _stored(api, session, page, framed=framed)
+
+
+def _stored(
+    api: Call, session: pb.SignInWithProviderResponse, page: Response, *, framed: bool
+) -> Response:
+    seconds = session.session.expire_time.seconds - int(time.time())
+    cookie = api.state.browsers.set_cookie(session.token, seconds, framed=framed)
+    page.headers.append("set-cookie", cookie)
+    return page
+
+
+async def _title(api: Call, assistant: str) -> str:
+    known = await _assistant(api, assistant)
+    return known.title or known.name
+
+
+async def _owner(api: Call, link: Link) -> str:
+    return (await _assistant(api, link.assistants[0])).owner
+
+
+async def _assistant(api: Call, identifier: str) -> Assistant:
+    request = GetAssistantRequest(reference=identifier)
+    response = await as_gateway(api, api.services.assistants.GetAssistant, request)
+    return response.assistant
