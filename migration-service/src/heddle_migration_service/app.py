@@ -41,8 +41,8 @@ from heddle_migration_service.knowledge.copying import KnowledgeCopy
 from heddle_migration_service.knowledge.reading import LambReader
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.lamb.knowledge_registry import LambServer
+from heddle_migration_service.lamb.lti_links import LinkImport
 from heddle_migration_service.lti.courses import Courses
-from heddle_migration_service.lti.importing import LinkImport
 from heddle_migration_service.lti.texts import LtiTexts
 from heddle_migration_service.records.servicer import RecordServicer
 from heddle_migration_service.row_batches import RowBatches

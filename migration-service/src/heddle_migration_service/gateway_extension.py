@@ -15,7 +15,8 @@ from heddle_migration_service.knowledge_server import (
     knowledge_base_files,
     knowledge_bases,
 )
-from heddle_migration_service.lti import lamb_links
+from heddle_migration_service.lti import lamb_links, links
+from heddle_migration_service.lti.platforms import open_platforms
 from heddle_migration_service.proxy.lamb_server import LambServer
 from heddle_migration_service.proxy.settings import LambSettings
 from heddle_migration_service.proxy.user_tokens import LambTokens
@@ -31,7 +32,7 @@ from heddle_migration_service.rest import (
 _MODULES = (
     *(chat, catalog, assistants, imports, creator_defaults, migration),
     *(knowledge_bases, knowledge_base_files, ingestion, ingestion_jobs, ingestion_plugins),
-    *(added_documents, kb_settings, lamb_links),
+    *(added_documents, kb_settings, lamb_links, links),
 )
 _OF_THE_KNOWLEDGE_SERVER = (
     *("/collections", "/organizations", "/query", "/ingestion"),
@@ -43,6 +44,7 @@ def _additions(
     settings: LambSettings, gateway: GatewaySettings, accounts: AccountClient
 ) -> Additions:
     """Return what LAMB's settings add to a gateway."""
+    open_platforms(settings, gateway)
     token = None if gateway.api_key else settings.bearer_token
     keys = [token] if token else []
     if not settings.url:

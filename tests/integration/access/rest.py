@@ -554,6 +554,8 @@ NO_IDENTIFIER = {
     # Signed by a platform, or by the page of a launch: tests/migration/lti has their refusals.
     *("POST /lamb/v1/lti/launch", "POST /lamb/v1/lti/configure"),
     *("POST /lamb/v1/lti_users/lti", "POST /lamb/v1/lti_creator/launch"),
+    *("GET /lti/login", "POST /lti/login", "POST /lti/launch", "POST /lti/configure"),
+    "GET /lti/keys",
     *("GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
     "GET /.well-known/oauth-protected-resource",
     "GET /.well-known/oauth-protected-resource/mcp",

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import grpc
 import httpx
@@ -53,8 +54,9 @@ class Campus:
         """Launch a link in a browser of its own."""
         return await self.post(path, signed(f"{self.url}{path}", key, secret, form), **headers)
 
-    async def post(self, path: str, body: str, **headers: str) -> "Arrival":
+    async def post(self, path: str, form: str | dict[str, str], **headers: str) -> "Arrival":
         """Send a form in a browser of its own."""
+        body = form if isinstance(form, str) else urlencode(form)
         sent = {"content-type": "application/x-www-form-urlencoded"}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         response = await self.browser.post(path, content=body, headers=sent)
@@ -72,7 +74,7 @@ class Arrival:
     @property
     def cookie(self) -> str:
         """What sets the cookie."""
-        return self.response.headers.get("set-cookie", "")
+        return str(self.response.headers.get("set-cookie", ""))
 
     async def get(self, path: str) -> Any:
         """Return the JSON of a path for the session of this browser."""

@@ -4,6 +4,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from migration.lamb.lamb_database import DEFAULTS, TODAY, Lamb
@@ -94,7 +95,7 @@ def signed(
         "oauth_nonce": uuid.uuid4().hex,
         **form,
     }
-    request = Request(url, "POST")
+    request: Any = Request(url, "POST")  # its members are set at run time
     request.params = [*signature.collect_parameters(request.uri_query), *members.items()]
     text = signature.signature_base_string(
         "POST", signature.base_string_uri(url), signature.normalize_parameters(request.params)

@@ -50,7 +50,7 @@ async def test_an_import_takes_keys_and_links_over_once(tmp_path: Path) -> None:
             for table, progress in (await here.imported(dry_run=dry_run)).items()
         }
     assert counts["lti_global_config"] == counts["lti_creator_keys"] == (0, 1, 0)
-    assert counts["assistant_publish (LTI)"] == (0, 2, 0)
+    assert counts["assistant_publish"] == (0, 2, 0)
     assert counts["lti_activities"] == (0, 1, 1)  # one has lost its only assistant
 
 

@@ -24,6 +24,7 @@ from heddle_migration_service.lamb.knowledge_registry import (
 )
 from heddle_migration_service.lamb.knowledge_stores import KNOWLEDGE_STORES
 from heddle_migration_service.lamb.left_behind import left_behind
+from heddle_migration_service.lamb.lti_links import LinkImport
 from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs, organization_slugs
 from heddle_migration_service.lamb.organizations import ORGANIZATIONS, make_unassigned
 from heddle_migration_service.lamb.rubrics import RUBRICS
@@ -31,7 +32,6 @@ from heddle_migration_service.lamb.snapshot import opened
 from heddle_migration_service.lamb.tables import LambTables, lamb_tables
 from heddle_migration_service.lamb.usage import USAGE
 from heddle_migration_service.lamb.users import USERS
-from heddle_migration_service.lti.importing import LinkImport
 from heddle_migration_service.row_batches import RowBatches, ranges
 
 _KINDS = (ORGANIZATIONS, USERS, ASSISTANTS, RUBRICS, KNOWLEDGE_BASES, KNOWLEDGE_STORES, USAGE)

@@ -37,6 +37,8 @@ class Choice(msgspec.Struct, frozen=True):
     parts: list[str]
     """They identify the link or the course."""
     framed: bool = False
+    course: list[str] = []
+    """They identify the course of a link of LTI 1.3, whose group it fills."""
     ends_at: int = msgspec.field(default_factory=lambda: int(time.time()) + _SECONDS)
     answer: dict[str, str] = {}
     """Of a link that the platform does not have yet: what the answer to it contains."""
@@ -86,6 +88,12 @@ async def chosen(api: Call, form: dict[str, list[str]]) -> tuple[Choice, Link]:
     if not own or wanted - set(own):
         raise SignInFailedError("Go back and choose at least one assistant.")
     return choice, Link(choice.organization, own, choice.title)
+
+
+async def titles(api: Call, choice: Choice, link: Link) -> str:
+    """Return what people see of the assistants of a link."""
+    names = {each.id: each.title or each.name for each in await _assistants(api, choice)}
+    return ", ".join(names.get(each, each) for each in link.assistants)
 
 
 async def _assistants(api: Call, choice: Choice) -> Sequence[pb.AssistantSummary]:

@@ -1,6 +1,6 @@
 """The groups of learners that links of learning platforms fill."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -18,6 +18,8 @@ from heddle_migration_service.lti.texts import Course, Link, LtiTexts
 
 _SECONDS = 30.0
 _ACTOR = "lti"
+MAX_ADDED = 1000
+"""The maximum number of members that are added together."""
 _MAX_TITLE = 200
 ResponseT = TypeVar("ResponseT")
 
@@ -49,6 +51,19 @@ class Courses:
         """Let addresses be members of a group."""
         request = pb.AddMembersRequest(id=group.id, emails=emails)
         await self._call(group.organization, self.stub.AddMembers, request)
+
+    async def keep(self, group: pb.Group, emails: Collection[str]) -> None:
+        """Remove the members of a group who are not among `emails`."""
+        gone, token, organization = list[str](), "", group.organization
+        while True:
+            request = pb.ListMembersRequest(id=group.id, page_size=MAX_ADDED, page_token=token)
+            page = await self._call(organization, self.stub.ListMembers, request)
+            gone += [each.email for each in page.members if each.email not in emails]
+            if not (token := page.next_page_token):
+                break
+        for email in gone:
+            removal = pb.RemoveMemberRequest(group=group.id, email=email)
+            await self._call(organization, self.stub.RemoveMember, removal)
 
     async def _read(self, organization: str, identifier: str) -> pb.Group:
         request = pb.GetGroupRequest(id=identifier)

@@ -44,12 +44,12 @@ routes = Routes(TAG, Access.OPEN)
 _ACTION = "/lamb/v1/lti/configure"
 _MAX_LINK = 60
 _MAX_AUTHOR = 120
-_PAGES = {
+PAGES = {
     "content": ("text/html",),
     "responses": {400: None, 401: None, 403: None, 404: None, 503: None},
 }
-_WAITING = "This link has no assistant yet. Its teacher opens it first and chooses one."
-_UNKNOWN_TEACHER = (
+WAITING = "This link has no assistant yet. Its teacher opens it first and chooses one."
+UNKNOWN_TEACHER = (
     "This link has no assistant yet, and Heddle knows no author with your e-mail address. Ask your "
     "administrator for an account, and open the link again."
 )
@@ -78,12 +78,12 @@ def settings_of(api: Call) -> LambSettings:
     return next(each for each in read if isinstance(each, LambSettings))
 
 
-@routes.post("/lamb/v1/lti/launch", **_PAGES)
+@routes.post("/lamb/v1/lti/launch", **PAGES)
 @as_page
 async def launch_activity(api: Call) -> Response:
     """Open an activity of a course: learners chat, teachers choose assistants first."""
     body = (await read_body(api.raw, api.state.settings)).decode("latin-1")
-    form = _members(body)
+    form = members(body)
     known = await texts_of(api).get(Consumer, ACTIVITY, form.get("oauth_consumer_key", ""))
     await _check(api, form, body, known.secret if known else _global_secret(api, form))
     identifier = form.get("resource_link_id", "")
@@ -92,12 +92,12 @@ async def launch_activity(api: Call) -> Response:
     person = _activity_person(form)
     framed = is_framed(api, form.get("launch_presentation_document_target", ""))
     if link := await texts_of(api).get(Link, ACTIVITY, identifier):
-        return await enter(api, person, link, [ACTIVITY, identifier], framed=framed)
+        return (await enter(api, person, link, [ACTIVITY, identifier], framed=framed))[0]
     if not person.teaches:
-        raise SignInFailedError(_WAITING, HTTPStatus.NOT_FOUND)
+        raise SignInFailedError(WAITING, HTTPStatus.NOT_FOUND)
     user = await choices.author(api, person.own_email)
     if user is None:
-        raise SignInFailedError(_UNKNOWN_TEACHER, HTTPStatus.FORBIDDEN)
+        raise SignInFailedError(UNKNOWN_TEACHER, HTTPStatus.FORBIDDEN)
     title = form.get("resource_link_title") or form.get("context_title", "")
     choice = choices.Choice(
         *(person.own_email, user.organization, user.role, title),
@@ -106,7 +106,7 @@ async def launch_activity(api: Call) -> Response:
     return await choices.page(api, choice, _ACTION)
 
 
-@routes.post(_ACTION, **_PAGES)
+@routes.post(_ACTION, **PAGES)
 @as_page
 async def configure(api: Call) -> Response:
     """Store which assistants an activity has, and go on as its teacher."""
@@ -117,15 +117,15 @@ async def configure(api: Call) -> Response:
         raise SignInFailedError("The link has assistants already. Open it again.")
     await Courses(api.services.groups, texts).group(link, choice.email, *choice.parts)
     person = Person(choice.email, "", "Instructor", choice.email)
-    return await enter(api, person, link, choice.parts, framed=choice.framed)
+    return (await enter(api, person, link, choice.parts, framed=choice.framed))[0]
 
 
-@routes.post("/lamb/v1/lti_users/lti", **_PAGES)
+@routes.post("/lamb/v1/lti_users/lti", **PAGES)
 @as_page
 async def launch_assistant(api: Call) -> Response:
     """Open one assistant, which the key of the launch names."""
     body = (await read_body(api.raw, api.state.settings)).decode("latin-1")
-    form = _members(body)
+    form = members(body)
     await _check(api, form, body, _text(settings_of(api).lti_secret))
     name = form.get("oauth_consumer_key", "")
     link = await texts_of(api).get(Link, ASSISTANT, name)
@@ -136,15 +136,15 @@ async def launch_assistant(api: Call) -> Response:
         )
     user = form.get("ext_user_username") or form.get("user_id", "")
     person = Person(f"{safe(user)}-{safe(name, _MAX_LINK)}@lamb-project.org", user)
-    return await enter(api, person, link, [ASSISTANT, name], framed=is_framed(api))
+    return (await enter(api, person, link, [ASSISTANT, name], framed=is_framed(api)))[0]
 
 
-@routes.post("/lamb/v1/lti_creator/launch", **_PAGES)
+@routes.post("/lamb/v1/lti_creator/launch", **PAGES)
 @as_page
 async def launch_studio(api: Call) -> Response:
     """Open the studio as an author of the organisation whose key signs the launch."""
     body = (await read_body(api.raw, api.state.settings)).decode("latin-1")
-    form = _members(body)
+    form = members(body)
     known = await texts_of(api).get(Consumer, AUTHORS, form.get("oauth_consumer_key", ""))
     await _check(api, form, body, known.secret if known else "")
     identifier = form.get("user_id", "")
@@ -174,7 +174,8 @@ def _addresses(api: Call) -> Iterator[str]:
     yield from (f"{scheme}://{api.raw.header('host')}{target}" for scheme in ("https", "http"))
 
 
-def _members(body: str) -> Form:
+def members(body: str) -> Form:
+    """Return the members of a form; of several values, the last one."""
     return {name: values[-1] for name, values in parse_qs(body, keep_blank_values=True).items()}
 
 

@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from heddle.account.v1 import account_pb2 as pb
 from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest
+from heddle.group.v1 import group_pb2
 from heddle_gateway.auth.oidc.failures import SignInFailedError
 from heddle_gateway.login.pages import entering_page, frame_ancestors
 from heddle_gateway.login.sign_in import as_gateway
@@ -77,8 +78,8 @@ def safe(text: str, limit: int = 80) -> str:
 
 async def enter(
     api: Call, person: Person, link: Link, parts: Sequence[str], *, framed: bool
-) -> Response:
-    """Let a person in, and return the page that leads to the link's assistants.
+) -> tuple[Response, group_pb2.Group]:
+    """Let a person in; return the page that leads to the link's assistants, and the group.
 
     Args:
         api: The request.
@@ -97,12 +98,12 @@ async def enter(
         teacher = Person(person.own_email, person.name)
         session = await sign_in(api, teacher, link.organization)
         place = f"/studio/assistants/{link.assistants[0]}"
-        return await _entered(api, session, link, [place], framed=framed)
+        return await _entered(api, session, link, [place], framed=framed), group
     session = await sign_in(api, person, link.organization, role="member")
     if session.session.user not in group.teachers:
         await courses.add(group, [session.session.user])
     places = [f"{_CHAT}/{each}" for each in link.assistants]
-    return await _entered(api, session, link, places, framed=framed)
+    return await _entered(api, session, link, places, framed=framed), group
 
 
 async def sign_in(

@@ -1,7 +1,9 @@
 """The pages that a person sees between a course and the studio. They have no scripts."""
 
+import re
 from collections.abc import Iterable
 from html import escape
+from urllib.parse import urlsplit
 
 from heddle_gateway.auth.oidc.failures import SignInFailedError
 from heddle_gateway.http.error_responses import ErrorResponse
@@ -13,6 +15,7 @@ _PAGE = (
     '<meta name="viewport" content="width=device-width"><title>{title}</title></head>'
     "<body><h1>{title}</h1>{content}</body></html>"
 )
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-_\[\]:]+")
 _ANYWHERE = "frame-ancestors *"
 Choices = Iterable[tuple[str, str]]
 """Identifiers, or addresses, and what people see."""
@@ -41,6 +44,19 @@ def choice_page(choices: Choices, action: str, token: str, ancestors: str) -> HT
         "<button>Save</button></form>"
     )
     return _page("Choose assistants", content, page_headers(ancestors, "'self'"))
+
+
+def answer_page(url: str, token: str, ancestors: str) -> HTMLResponse:
+    """Return the page that hands a new link to a platform, at `url`."""
+    parts = urlsplit(url)
+    place = f"{parts.scheme}://{parts.netloc}"
+    action = place if _ORIGIN.fullmatch(place) else "'none'"
+    hidden = f'<input type="hidden" name="JWT" value="{escape(token)}">'
+    content = (
+        f'<form method="post" action="{escape(url)}">{hidden}'
+        "<button>Add the link to the course</button></form>"
+    )
+    return _page("The link is ready", content, page_headers(ancestors, action))
 
 
 def failed(error: ErrorResponse | SignInFailedError, request_id: str) -> HTMLResponse:

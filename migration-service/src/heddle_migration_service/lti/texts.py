@@ -40,6 +40,13 @@ class Course(msgspec.Struct, frozen=True):
     group: str
 
 
+class ToolKey(msgspec.Struct, frozen=True):
+    """The key with which Heddle signs messages to platforms."""
+
+    pem: str
+    identifier: str
+
+
 class Used(msgspec.Struct, frozen=True):
     """A launch that was used."""
 

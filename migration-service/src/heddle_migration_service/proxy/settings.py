@@ -1,5 +1,6 @@
 """Settings of a gateway that knows LAMB."""
 
+from pathlib import Path
 from typing import Literal, Self
 
 from heddle_gateway.settings import MIN_KEY_CHARACTERS
@@ -69,6 +70,11 @@ class LambSettings(SecretFileSettings):
         validation_alias=AliasChoices("HEDDLE_LAMB_LTI_SECRET", "LTI_SECRET"),
         description="The secret of LAMB's links to one assistant (LTI 1.1). LAMB's name "
         "LTI_SECRET works, too. Without it, these links are refused.",
+    )
+    lti_platforms: Path | None = Field(
+        default=None,
+        description="A YAML or JSON file with a list of the learning platforms whose links of "
+        "LTI 1.3 Heddle accepts.",
     )
     timeout_seconds: float = Field(
         default=300.0,
