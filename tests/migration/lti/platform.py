@@ -1,5 +1,6 @@
 """A learning platform that launches links of LTI 1.1, and the LAMB that knows them."""
 
+import json
 import time
 import uuid
 from collections.abc import Mapping
@@ -36,6 +37,15 @@ TABLES = {
 }
 
 
+METADATA = {
+    "prompt_processor": "simple_augment",
+    "connector": "bypass",
+    "llm": "simple-bypass",
+    "rag_processor": "no_rag",
+}
+"""Of assistants that repeat the question."""
+
+
 def lamb_with_links(path: Path) -> Lamb:
     """Make a LAMB with two organisations, two assistants, and a link and a key of each kind."""
     for name in TABLES.keys() - DEFAULTS.keys():
@@ -49,7 +59,7 @@ def lamb_with_links(path: Path) -> Lamb:
         {"id": 1, "user_email": ANA},
         {"id": 3, "user_email": OWNER, "organization_id": 7},
     )
-    of_physics = {"organization_id": 7, "owner": OWNER}
+    of_physics = {"organization_id": 7, "owner": OWNER, "api_callback": json.dumps(METADATA)}
     lamb.add(
         "assistants",
         {"id": 42, "name": "3_tutor", **of_physics},

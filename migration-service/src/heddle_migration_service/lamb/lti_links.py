@@ -81,7 +81,7 @@ class LinkImport:
             return True
         if isinstance(value, stored.Link) and teacher:
             await self.courses.group(value, teacher, *parts)
-        return await self.texts.add(value, *parts)
+        return await self.texts.put(value, *parts)
 
 
 async def _entry(

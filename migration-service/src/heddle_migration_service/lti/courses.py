@@ -1,7 +1,7 @@
 """The groups of learners that links of learning platforms fill."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -39,13 +39,21 @@ class Courses:
             teacher: Who teaches a new one.
             parts: They identify the link or the course.
         """
-        if known := await self.texts.get(Course, *parts):
-            try:
-                group = await self._read(link.organization, known.group)
-            except NotFoundError:  # a teacher has deleted it
-                return await self._new(link, teacher, parts, replaced=True)
-            return await self._with_assistants(group, link)
-        return await self._new(link, teacher, parts, replaced=False)
+        known, organization = await self.texts.get(Course, *parts), link.organization
+        if known:
+            with suppress(NotFoundError):  # a teacher has deleted it
+                request = pb.GetGroupRequest(id=known.group)
+                group = (await self._call(organization, self.stub.GetGroup, request)).group
+                return await self._with_assistants(group, link)
+        title = link.title.strip()[:_MAX_TITLE] or "Learners of a course"
+        new = pb.Group(title=title, teachers=[teacher], assistants=link.assistants)
+        creation = pb.CreateGroupRequest(group=new)
+        group = (await self._call(organization, self.stub.CreateGroup, creation)).group
+        if await self.texts.put(Course(group.id), *parts, only_new=known is None):
+            return group
+        deletion = pb.DeleteGroupRequest(id=group.id)  # another launch was first
+        await self._call(organization, self.stub.DeleteGroup, deletion)
+        return await self.group(link, teacher, *parts)
 
     async def add(self, group: pb.Group, emails: Sequence[str]) -> None:
         """Let addresses be members of a group."""
@@ -64,25 +72,6 @@ class Courses:
         for email in gone:
             removal = pb.RemoveMemberRequest(group=group.id, email=email)
             await self._call(organization, self.stub.RemoveMember, removal)
-
-    async def _read(self, organization: str, identifier: str) -> pb.Group:
-        request = pb.GetGroupRequest(id=identifier)
-        return (await self._call(organization, self.stub.GetGroup, request)).group
-
-    async def _new(
-        self, link: Link, teacher: str, parts: tuple[str, ...], *, replaced: bool
-    ) -> pb.Group:
-        title = link.title.strip()[:_MAX_TITLE] or "Learners of a course"
-        group = pb.Group(title=title, teachers=[teacher], assistants=link.assistants)
-        request = pb.CreateGroupRequest(group=group)
-        made = (await self._call(link.organization, self.stub.CreateGroup, request)).group
-        if replaced:
-            await self.texts.put(Course(made.id), *parts)
-        elif not await self.texts.add(Course(made.id), *parts):  # another launch was first
-            deletion = pb.DeleteGroupRequest(id=made.id)
-            await self._call(link.organization, self.stub.DeleteGroup, deletion)
-            return await self.group(link, teacher, *parts)
-        return made
 
     async def _with_assistants(self, group: pb.Group, link: Link) -> pb.Group:
         missing = [each for each in link.assistants if each not in group.assistants]

@@ -21,7 +21,7 @@ from heddle_migration_service.lti.courses import Courses
 from heddle_migration_service.lti.launches import (
     Person,
     enter,
-    enter_at,
+    entered,
     is_framed,
     safe,
     sign_in,
@@ -113,7 +113,7 @@ async def configure(api: Call) -> Response:
     body = (await read_body(api.raw, api.state.settings)).decode("latin-1")
     choice, link = await choices.chosen(api, parse_qs(body))
     texts = texts_of(api)
-    if not await texts.add(link, *choice.parts):
+    if not await texts.put(link, *choice.parts):
         raise SignInFailedError("The link has assistants already. Open it again.")
     await Courses(api.services.groups, texts).group(link, choice.email, *choice.parts)
     person = Person(choice.email, "", "Instructor", choice.email)
@@ -152,16 +152,16 @@ async def launch_studio(api: Call) -> Response:
         raise refused("It names no user.")
     local = f"lti_creator_{known.organization}_{safe(identifier, _MAX_AUTHOR)}"
     name = form.get("lis_person_name_full") or form.get("ext_user_username") or identifier
-    person = Person(f"{local}@lamb-lti.local", name)
-    session = await sign_in(api, person, known.organization, role="creator")
-    return await enter_at(api, session, "/studio/", framed=is_framed(api))
+    email = f"{local}@lamb-lti.local"
+    session = await sign_in(api, email, name, known.organization, role="creator")
+    return await entered(api, session, ["/studio/"], framed=is_framed(api))
 
 
 async def _check(api: Call, form: Form, body: str, secret: str) -> None:
     """Check the signature of a launch, and that it is used once."""
     check_launch(body, _addresses(api), secret, time.time())
     used = (form["oauth_consumer_key"], form["oauth_timestamp"], form["oauth_nonce"])
-    if not await texts_of(api).add(Used(), *used, seconds=2 * MAX_AGE_SECONDS):
+    if not await texts_of(api).put(Used(), *used, seconds=2 * MAX_AGE_SECONDS):
         raise refused("It was used before.")
 
 

@@ -21,7 +21,7 @@ from heddle_migration_service.lti.courses import Courses
 from heddle_migration_service.lti.pages import chats_page
 from heddle_migration_service.lti.texts import Link, LtiTexts
 
-PROVIDER = "lti"
+_PROVIDER = "lti"
 _CHAT = "/studio/chat/framed"
 _TEACHING = frozenset(
     {"instructor", "teacher", "contentdeveloper", "administrator", "teachingassistant"}
@@ -93,38 +93,39 @@ async def enter(
         SignInFailedError: The person is disabled.
     """
     courses = Courses(api.services.groups, texts_of(api))
-    group = await courses.group(link, await _owner(api, link), *parts)
+    owner = (await _assistant(api, link.assistants[0])).owner
+    group = await courses.group(link, owner, *parts)
     if person.teaches and person.own_email in group.teachers:
-        teacher = Person(person.own_email, person.name)
-        session = await sign_in(api, teacher, link.organization)
-        place = f"/studio/assistants/{link.assistants[0]}"
-        return await _entered(api, session, link, [place], framed=framed), group
-    session = await sign_in(api, person, link.organization, role="member")
-    if session.session.user not in group.teachers:
-        await courses.add(group, [session.session.user])
-    places = [f"{_CHAT}/{each}" for each in link.assistants]
-    return await _entered(api, session, link, places, framed=framed), group
+        session = await sign_in(api, person.own_email, person.name, link.organization)
+        places = [f"/studio/assistants/{link.assistants[0]}"]
+    else:
+        session = await sign_in(api, person.email, person.name, link.organization, role="member")
+        places = [f"{_CHAT}/{each}" for each in link.assistants]
+        if session.session.user not in group.teachers:
+            await courses.add(group, [session.session.user])
+    return await entered(api, session, places, framed=framed), group
 
 
 async def sign_in(
-    api: Call, person: Person, organization: str, role: str = ""
+    api: Call, email: str, name: str, organization: str, role: str = ""
 ) -> pb.SignInWithProviderResponse:
     """Start a session in one organisation.
 
     Args:
         api: The request.
-        person: The user.
+        email: The address of the user.
+        name: Of a new user.
         organization: Its slug.
         role: Of a new user; empty: only one that exists signs in.
 
     Raises:
         SignInFailedError: There is no such user, or it is disabled.
     """
-    name = "".join(filter(str.isprintable, person.name))[:_MAX_NAME]
-    new = pb.NewUser(organization=organization, role=role, name=name) if role else None
+    shown = "".join(filter(str.isprintable, name))[:_MAX_NAME]
+    new = pb.NewUser(organization=organization, role=role, name=shown) if role else None
     request = pb.SignInWithProviderRequest(
-        email=person.email,
-        provider=PROVIDER,
+        email=email,
+        provider=_PROVIDER,
         organization=organization,
         organizations=[organization],
         new_user=new,
@@ -138,51 +139,27 @@ async def sign_in(
         ) from error
 
 
-async def enter_at(
-    api: Call, session: pb.SignInWithProviderResponse, place: str, *, framed: bool
+async def entered(
+    api: Call, session: pb.SignInWithProviderResponse, places: Sequence[str], *, framed: bool
 ) -> Response:
-    """Return the page that stores a session and leads to a place of the studio."""
+    """Return the page that stores a session, and leads to a place of the studio or to a choice."""
     ancestors = await ancestors_of(api, session.session.organization)
-    return _stored(api, session, entering_page(place, ancestors), framed=framed)
-
-
-async def ancestors_of(api: Call, organization: str) -> str:
-    """Return which pages may show those of an organisation in a frame."""
-    settings = await api.state.organizations.of(organization, "")
-    return frame_ancestors(settings.chat.frame_hosts)
-
-
-async def _entered(
-    api: Call,
-    session: pb.SignInWithProviderResponse,
-    link: Link,
-    places: Sequence[str],
-    *,
-    framed: bool,
-) -> Response:
     if len(places) == 1:
-        return await enter_at(api, session, places[0], framed=framed)
-    titles = [await _title(api, each) for each in link.assistants]
-    page = chats_page(zip(places, titles, strict=True), await ancestors_of(api, link.organization))
-    return _stored(api, session, page, framed=framed)
-
-
-def _stored(
-    api: Call, session: pb.SignInWithProviderResponse, page: Response, *, framed: bool
-) -> Response:
+        page = entering_page(places[0], ancestors)
+    else:
+        known = [await _assistant(api, each.rpartition("/")[2]) for each in places]
+        titles = (each.title or each.name for each in known)
+        page = chats_page(zip(places, titles, strict=True), ancestors)
     seconds = session.session.expire_time.seconds - int(time.time())
     cookie = api.state.browsers.set_cookie(session.token, seconds, framed=framed)
     page.headers.append("set-cookie", cookie)
     return page
 
 
-async def _title(api: Call, assistant: str) -> str:
-    known = await _assistant(api, assistant)
-    return known.title or known.name
-
-
-async def _owner(api: Call, link: Link) -> str:
-    return (await _assistant(api, link.assistants[0])).owner
+async def ancestors_of(api: Call, organization: str) -> str:
+    """Return which pages may show those of an organisation in a frame."""
+    settings = await api.state.organizations.of(organization, "")
+    return frame_ancestors(settings.chat.frame_hosts)
 
 
 async def _assistant(api: Call, identifier: str) -> Assistant:

@@ -130,7 +130,7 @@ async def configure(api: Call) -> Response:
         raise refused("Its platform is not registered any more.")
     texts, identifier = texts_of(api), secrets.token_urlsafe(16)
     parts = [platform.id, "link", identifier] if choice.answer else choice.parts
-    if not await texts.add(link, *parts):
+    if not await texts.put(link, *parts):
         raise SignInFailedError("The link has assistants already. Open it again.")
     await Courses(api.services.groups, texts).group(link, choice.email, *choice.course)
     if not choice.answer:
@@ -215,7 +215,7 @@ async def _verified(api: Call, form: dict[str, str]) -> _Launched:
         raise refused("It is not of LTI 1.3.")
     if claims.get(f"{CLAIM}deployment_id") not in platform.configuration.deployments:
         raise refused("Its deployment is not registered here.")
-    used = await texts_of(api).add(Used(), platform.id, flow.nonce, seconds=2 * FLOW_SECONDS)
+    used = await texts_of(api).put(Used(), platform.id, flow.nonce, seconds=2 * FLOW_SECONDS)
     if not used:
         raise refused("It was used before.")
     person = platform.person(claims, str(claims["sub"]), claims.get(f"{CLAIM}roles"))

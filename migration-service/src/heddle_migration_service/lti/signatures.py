@@ -35,22 +35,13 @@ def check_launch(body: str, urls: Iterable[str], secret: str, now: float) -> Non
     verify = _METHODS.get(form.get("oauth_signature_method", ""))
     if verify is None or form.get("oauth_version", "1.0") != "1.0":
         raise refused("Heddle accepts signatures of OAuth 1.0 with HMAC-SHA1 or HMAC-SHA256.")
-    check_time(form, now)
-    if not secret or not any(_is_signed(verify, body, url, form, secret) for url in urls):
-        raise refused("Its signature is not that of a key which Heddle knows.")
-
-
-def check_time(form: Mapping[str, str], now: float) -> None:
-    """Check that a launch is new, and can be told from others.
-
-    Raises:
-        SignInFailedError: It is old, or has no nonce.
-    """
     nonce, at = form.get("oauth_nonce", ""), form.get("oauth_timestamp", "")
     if not 1 <= len(nonce) <= _MAX_NONCE:
         raise refused("It has no nonce.")
     if not (at.isdecimal() and abs(int(at[:20]) - now) <= MAX_AGE_SECONDS):
         raise refused("It is too old, or the clocks of both machines differ.")
+    if not secret or not any(_is_signed(verify, body, url, form, secret) for url in urls):
+        raise refused("Its signature is not that of a key which Heddle knows.")
 
 
 def refused(why: str) -> SignInFailedError:

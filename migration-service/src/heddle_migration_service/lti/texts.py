@@ -67,34 +67,27 @@ class LtiTexts:
             return None
         return msgspec.json.decode(response.text, type=kind)
 
-    async def put(self, value: msgspec.Struct, *parts: str) -> None:
-        """Store something, in place of what was there."""
-        await self._put(value, parts, only_new=False)
-
-    async def add(self, value: msgspec.Struct, *parts: str, seconds: int = 0) -> bool:
-        """Store something unless something is there, and return whether it was stored.
+    async def put(
+        self, value: msgspec.Struct, *parts: str, only_new: bool = True, seconds: int = 0
+    ) -> bool:
+        """Store something, and return whether it was stored.
 
         Args:
             value: It.
             parts: They identify it.
-            seconds: For how long. 0: for ever.
+            only_new: Leave what is there already.
+            seconds: For how long it is stored. 0: for ever.
         """
+        end = Timestamp(seconds=int(time.time()) + seconds) if seconds else None
+        text = msgspec.json.encode(value).decode()
+        request = pb.PutExtensionTextRequest(
+            name=_name(type(value), parts), text=text, only_new=only_new, expire_time=end
+        )
         try:
-            await self._put(value, parts, only_new=True, seconds=seconds)
+            await self.credentials.call(self.stub.PutExtensionText, request)
         except AlreadyExistsError:
             return False
         return True
-
-    async def _put(
-        self, value: msgspec.Struct, parts: tuple[str, ...], *, only_new: bool, seconds: int = 0
-    ) -> None:
-        request = pb.PutExtensionTextRequest(
-            name=_name(type(value), parts),
-            text=msgspec.json.encode(value).decode(),
-            only_new=only_new,
-            expire_time=Timestamp(seconds=int(time.time()) + seconds) if seconds else None,
-        )
-        await self.credentials.call(self.stub.PutExtensionText, request)
 
 
 def _name(kind: type[msgspec.Struct], parts: tuple[str, ...]) -> str:

@@ -25,7 +25,7 @@ async def tool_key(api: Call) -> RSAKey:
         new = await asyncio.to_thread(RSAKey.generate_key, _BITS)
         pem = new.as_pem(private=True).decode()
         stored = ToolKey(pem, uuid.uuid4().hex)
-        if not await texts.add(stored):  # another gateway was first
+        if not await texts.put(stored):  # another gateway was first
             stored = await texts.get(ToolKey) or stored
     more: KeyParameters = {"kid": stored.identifier, "use": "sig", "alg": _ALGORITHM}
     return RSAKey.import_key(stored.pem, more)
