@@ -43,7 +43,7 @@ from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.lamb.knowledge_registry import LambServer
 from heddle_migration_service.lamb.lti_links import LinkImport
 from heddle_migration_service.lti.courses import Courses
-from heddle_migration_service.lti.texts import LtiTexts
+from heddle_migration_service.lti.stored_links import LtiTexts
 from heddle_migration_service.records.servicer import RecordServicer
 from heddle_migration_service.row_batches import RowBatches
 from heddle_migration_service.servicer import MigrationServicer

@@ -89,9 +89,9 @@ async def campus(folder: Path, **settings: Any) -> AsyncGenerator[Campus]:
     """Yield a gateway beside a LAMB in `folder`."""
     lamb = lamb_with_links(folder / "lamb_v4.db")
     quick = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
-    given, extensions = without_lamb({"lamb_lti_secret": "secret-of-assistants", **settings})
+    of_gateway, extensions = without_lamb({"lamb_lti_secret": "secret-of-assistants", **settings})
     own = GatewaySettings.model_validate(
-        {**quick, "listen": "127.0.0.1:0", "api_key": KEY, **given}
+        {**quick, "listen": "127.0.0.1:0", "api_key": KEY, **of_gateway}
     )
     stored = AssistantsSettings.model_validate(
         {**quick, "listen": "127.0.0.1:0", "database": database_in(folder)}

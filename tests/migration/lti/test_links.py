@@ -25,8 +25,8 @@ async def both(tmp_path: Path) -> AsyncIterator[tuple[Moodle, Campus]]:
         async with campus(tmp_path, **settings) as here:
             await here.imported()
             user = {"role": "creator", "name": "Tea"}
-            made = await here.operator.put(f"/organizations/physics/users/{TEA}", json=user)
-            assert made.status_code < 300, made.text
+            response = await here.operator.put(f"/organizations/physics/users/{TEA}", json=user)
+            assert response.status_code < 300, response.text
             owner = {"owner": TEA}
             moved = await here.operator.post("/assistants/42/owner", json=owner)
             assert moved.status_code < 300, moved.text
@@ -36,12 +36,12 @@ async def both(tmp_path: Path) -> AsyncIterator[tuple[Moodle, Campus]]:
 
 
 def field(page: str, name: str) -> str:
-    found = re.search(rf'name="{name}" value="([^"]*)"', page)
-    assert found, page
-    return html.unescape(found[1])
+    match = re.search(rf'name="{name}" value="([^"]*)"', page)
+    assert match, page
+    return html.unescape(match[1])
 
 
-async def made_link(platform: Moodle, here: Campus) -> str:
+async def new_link(platform: Moodle, here: Campus) -> str:
     """Let the teacher make a link to assistant 42, and return what identifies it."""
     page = await platform.launch(here, "tea", "Instructor", resource="")
     assert page.response.status_code == 200, page.response.text
@@ -64,7 +64,7 @@ async def test_a_teacher_makes_a_link_and_learners_arrive_in_their_group(
     both: tuple[Moodle, Campus],
 ) -> None:
     platform, here = both
-    link = await made_link(platform, here)
+    link = await new_link(platform, here)
     arrival = await platform.launch(here, "lea", "Learner", link=link)
     assert arrival.response.status_code == 200, arrival.response.text
     assert "url=/studio/chat/framed/42" in arrival.response.text
@@ -76,7 +76,7 @@ async def test_a_teacher_makes_a_link_and_learners_arrive_in_their_group(
 
 async def test_a_launch_of_the_teacher_brings_the_roster(both: tuple[Moodle, Campus]) -> None:
     platform, here = both
-    link = await made_link(platform, here)
+    link = await new_link(platform, here)
     await platform.launch(here, "gone", "Learner", link=link)
     roles = {"lea": "Learner", "leo": "Learner", "tea": "Instructor", "old": "Learner"}
     platform.members = [
@@ -121,7 +121,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 async def test_a_message_that_is_not_valid_is_refused(both: tuple[Moodle, Campus]) -> None:
     platform, here = both
-    link = await made_link(platform, here)
+    link = await new_link(platform, here)
     for claims, why in REFUSED:
         query, cookie = await platform.begin(here, "lea")
         # The library sets the nonce last, so a wrong one is that of another attempt.
@@ -137,7 +137,7 @@ async def test_a_launch_is_good_once_and_for_the_browser_that_began_it(
     both: tuple[Moodle, Campus],
 ) -> None:
     platform, here = both
-    link = await made_link(platform, here)
+    link = await new_link(platform, here)
     query, cookie = await platform.begin(here, "lea")
     form = platform.message(query, "lea", "Learner", link=link)
     _, other = await platform.begin(here, "eve")

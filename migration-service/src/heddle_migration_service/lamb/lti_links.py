@@ -10,7 +10,7 @@ from heddle_runtime.errors import HeddleError, InvalidRequestError, to_status
 from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
-from heddle_migration_service.lti import texts as stored
+from heddle_migration_service.lti import stored_links as stored
 from heddle_migration_service.lti.courses import Courses
 
 _KEY = ("oauth_consumer_key", "oauth_consumer_secret")
@@ -52,10 +52,10 @@ class LinkImport:
                         except HeddleError as error:
                             progress.refused += 1
                             name = (row.text(columns[0]) or "")[:200]
-                            found = pb.Finding(
+                            finding = pb.Finding(
                                 id=str(row.whole("id")), name=name, error=to_status(error)
                             )
-                            findings.append(found)
+                            findings.append(finding)
                         else:
                             progress.changed += is_new
                             progress.unchanged += not is_new
@@ -111,10 +111,10 @@ async def _activity(tables: LambTables, slugs: OrganizationSlugs, row: LambRow) 
         return None
     offered, column = "lti_activity_assistants", "assistant_id"
     rows = await tables.matching(offered, "activity_id", [row.whole("id") or 0], (column,))
-    wanted = [number for each in rows if (number := each.whole(column)) is not None]
-    there = {each.whole("id") for each in await tables.matching("assistants", "id", wanted, ())}
+    numbers = [number for each in rows if (number := each.whole(column)) is not None]
+    there = {each.whole("id") for each in await tables.matching("assistants", "id", numbers, ())}
     title = row.text("activity_name") or row.text("context_title") or ""
-    assistants = [str(number) for number in wanted if number in there]
+    assistants = [str(number) for number in numbers if number in there]
     link = stored.Link(slugs.of(row), assistants, title)
     teacher = row.text("owner_email") or row.text("configured_by_email") or ""
     return link, (stored.ACTIVITY, identifier), teacher

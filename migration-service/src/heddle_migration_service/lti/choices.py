@@ -18,7 +18,7 @@ from starlette.responses import Response
 from heddle_migration_service.lti.courses import acting
 from heddle_migration_service.lti.launches import ancestors_of
 from heddle_migration_service.lti.pages import choice_page
-from heddle_migration_service.lti.texts import Link
+from heddle_migration_service.lti.stored_links import Link
 
 _SECONDS = 1800
 _MAX_SHOWN = 1000
@@ -44,13 +44,13 @@ class Choice(msgspec.Struct, frozen=True):
     """Of a link that the platform does not have yet: what the answer to it contains."""
 
 
-async def author(api: Call, email: str, organization: str = "") -> account_pb2.Membership | None:
+async def author(api: Call, email: str, slug: str = "") -> account_pb2.Membership | None:
     """Return what the user of an address is where it makes assistants; None if nowhere.
 
     Args:
         api: The request.
         email: As a platform writes it; empty if it may not say so.
-        organization: The slug of the only one that counts; empty: all count.
+        slug: Of the only organisation that counts; empty: all count.
     """
     if not email:
         return None
@@ -60,7 +60,7 @@ async def author(api: Call, email: str, organization: str = "") -> account_pb2.M
         (
             each
             for each in response.memberships
-            if each.role in _AUTHORS and organization in ("", each.organization)
+            if each.role in _AUTHORS and slug in ("", each.organization)
         ),
         None,
     )
@@ -83,9 +83,9 @@ async def chosen(api: Call, form: dict[str, list[str]]) -> tuple[Choice, Link]:
     choice = msgspec.json.decode(opened, type=Choice) if opened else None
     if choice is None or choice.ends_at < time.time():
         raise SignInFailedError(_ENDED, HTTPStatus.FORBIDDEN)
-    wanted = set(form.get("assistant_ids", []))
-    own = [each.id for each in await _assistants(api, choice) if each.id in wanted]
-    if not own or wanted - set(own):
+    chosen_ids = set(form.get("assistant_ids", []))
+    own = [each.id for each in await _assistants(api, choice) if each.id in chosen_ids]
+    if not own or chosen_ids - set(own):
         raise SignInFailedError("Go back and choose at least one assistant.")
     return choice, Link(choice.organization, own, choice.title)
 

@@ -14,7 +14,7 @@ from heddle_runtime.identity.call_metadata import calling_as, new_call_options, 
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.identity.permissions import scopes_of
 
-from heddle_migration_service.lti.texts import Course, Link, LtiTexts
+from heddle_migration_service.lti.stored_links import Course, Link, LtiTexts
 
 _SECONDS = 30.0
 _ACTOR = "lti"

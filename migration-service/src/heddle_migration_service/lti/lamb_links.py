@@ -29,7 +29,7 @@ from heddle_migration_service.lti.launches import (
 )
 from heddle_migration_service.lti.pages import failed
 from heddle_migration_service.lti.signatures import MAX_AGE_SECONDS, check_launch, refused
-from heddle_migration_service.lti.texts import (
+from heddle_migration_service.lti.stored_links import (
     ACTIVITY,
     ASSISTANT,
     AUTHORS,

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from heddle_migration_service.lti.courses import Courses
 from heddle_migration_service.lti.pages import chats_page
-from heddle_migration_service.lti.texts import Link, LtiTexts
+from heddle_migration_service.lti.stored_links import Link, LtiTexts
 
 _PROVIDER = "lti"
 _CHAT = "/studio/chat/framed"
@@ -107,7 +107,7 @@ async def enter(
 
 
 async def sign_in(
-    api: Call, email: str, name: str, organization: str, role: str = ""
+    api: Call, email: str, name: str, slug: str, role: str = ""
 ) -> pb.SignInWithProviderResponse:
     """Start a session in one organisation.
 
@@ -115,19 +115,19 @@ async def sign_in(
         api: The request.
         email: The address of the user.
         name: Of a new user.
-        organization: Its slug.
+        slug: Of the organisation.
         role: Of a new user; empty: only one that exists signs in.
 
     Raises:
         SignInFailedError: There is no such user, or it is disabled.
     """
     shown = "".join(filter(str.isprintable, name))[:_MAX_NAME]
-    new = pb.NewUser(organization=organization, role=role, name=shown) if role else None
+    new = pb.NewUser(organization=slug, role=role, name=shown) if role else None
     request = pb.SignInWithProviderRequest(
         email=email,
         provider=_PROVIDER,
-        organization=organization,
-        organizations=[organization],
+        organization=slug,
+        organizations=[slug],
         new_user=new,
         groups_unknown=True,
     )

@@ -33,7 +33,7 @@ from heddle_migration_service.lti.pages import answer_page
 from heddle_migration_service.lti.platforms import CLAIM, Claims, Platform, platforms_of
 from heddle_migration_service.lti.roster import follow_roster
 from heddle_migration_service.lti.signatures import refused
-from heddle_migration_service.lti.texts import Link, Used
+from heddle_migration_service.lti.stored_links import Link, Used
 from heddle_migration_service.lti.tool_key import signed, tool_key
 
 routes = Routes(TAG, Access.OPEN)

@@ -10,7 +10,7 @@ from joserfc import jwt
 from joserfc.jwk import KeyParameters, RSAKey
 
 from heddle_migration_service.lti.launches import texts_of
-from heddle_migration_service.lti.texts import ToolKey
+from heddle_migration_service.lti.stored_links import ToolKey
 
 _ALGORITHM = "RS256"  # the one that every platform knows
 _BITS = 2048
