@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from urllib.parse import parse_qsl
 
 import pytest
@@ -36,21 +36,24 @@ def tls_server(certificate: trustme.LeafCert, handler: Handler) -> Iterator[int]
     """Serve TLS in a thread, and yield the port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate.configure_cert(context)
-    loop, port = asyncio.new_event_loop(), free_port()
-    serving = asyncio.start_server(handler, "127.0.0.1", port, ssl=context)
-    server = loop.run_until_complete(serving)
-    thread = Thread(target=loop.run_forever)
+    port, started, ended = free_port(), Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def serve() -> None:
+        loops.append(asyncio.get_running_loop())
+        async with await asyncio.start_server(handler, "127.0.0.1", port, ssl=context):
+            started.set()
+            await ended.wait()
+
+    # Playwright runs a loop in this thread.
+    thread = Thread(target=asyncio.run, args=(serve(),))
     thread.start()
+    assert started.wait(30)
     try:
         yield port
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        loops[0].call_soon_threadsafe(ended.set)
         thread.join()
-        server.close()
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0.1))
-        loop.close()
 
 
 def relay(port: int) -> Handler:

@@ -1,11 +1,13 @@
 """`/lamb/v1/lti…`: launches of links that were made for LAMB (LTI 1.1)."""
 
+import hashlib
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import wraps
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
+import msgspec
 from heddle_gateway.auth.oidc.failures import SignInFailedError
 from heddle_gateway.http.body import read_body
 from heddle_gateway.http.error_responses import from_exception
@@ -20,6 +22,7 @@ from heddle_migration_service.lti import choices
 from heddle_migration_service.lti.courses import Courses
 from heddle_migration_service.lti.launches import (
     Person,
+    ancestors_of,
     enter,
     entered,
     is_framed,
@@ -27,7 +30,7 @@ from heddle_migration_service.lti.launches import (
     sign_in,
     texts_of,
 )
-from heddle_migration_service.lti.pages import failed
+from heddle_migration_service.lti.pages import failed, saved_page
 from heddle_migration_service.lti.signatures import MAX_AGE_SECONDS, check_launch, refused
 from heddle_migration_service.lti.stored_links import (
     ACTIVITY,
@@ -42,7 +45,7 @@ from heddle_migration_service.proxy.settings import LambSettings
 TAG = "lti"
 routes = Routes(TAG, Access.OPEN)
 _ACTION = "/lamb/v1/lti/configure"
-_MAX_LINK = 60
+_MAX_USER = 60
 _MAX_AUTHOR = 120
 PAGES = {
     "content": ("text/html",),
@@ -95,12 +98,13 @@ async def launch_activity(api: Call) -> Response:
         return (await enter(api, person, link, [ACTIVITY, identifier], framed=framed))[0]
     if not person.teaches:
         raise SignInFailedError(WAITING, HTTPStatus.NOT_FOUND)
-    user = await choices.author(api, person.own_email)
+    email = canonical_email(form.get("lis_person_contact_email_primary", ""))
+    user = await choices.author(api, email)
     if user is None:
         raise SignInFailedError(UNKNOWN_TEACHER, HTTPStatus.FORBIDDEN)
     title = form.get("resource_link_title") or form.get("context_title", "")
     choice = choices.Choice(
-        *(person.own_email, user.organization, user.role, title),
+        *(email, user.organization, user.role, title),
         *([ACTIVITY, identifier], framed),
     )
     return await choices.page(api, choice, _ACTION)
@@ -109,15 +113,17 @@ async def launch_activity(api: Call) -> Response:
 @routes.post(_ACTION, **PAGES)
 @as_page
 async def configure(api: Call) -> Response:
-    """Store which assistants an activity has, and go on as its teacher."""
+    """Store which assistants an activity has.
+
+    The teacher is signed in by the next launch: a platform of LTI 1.1 proves no address.
+    """
     body = (await read_body(api.raw, api.state.settings)).decode("latin-1")
     choice, link = await choices.chosen(api, parse_qs(body))
     texts = texts_of(api)
     if not await texts.put(link, *choice.parts):
         raise SignInFailedError("The link has assistants already. Open it again.")
     await Courses(api.services.groups, texts).group(link, choice.email, *choice.parts)
-    person = Person(choice.email, "", "Instructor", choice.email)
-    return (await enter(api, person, link, choice.parts, framed=choice.framed))[0]
+    return saved_page(await ancestors_of(api, link.organization))
 
 
 @routes.post("/lamb/v1/lti_users/lti", **PAGES)
@@ -135,7 +141,7 @@ async def launch_assistant(api: Call) -> Response:
             HTTPStatus.NOT_FOUND,
         )
     user = form.get("ext_user_username") or form.get("user_id", "")
-    person = Person(f"{safe(user)}-{safe(name, _MAX_LINK)}@lamb-project.org", user)
+    person = Person(_account(ASSISTANT, name, user), user)
     return (await enter(api, person, link, [ASSISTANT, name], framed=is_framed(api)))[0]
 
 
@@ -197,6 +203,10 @@ def _activity_person(form: Form) -> Person:
     if not user:
         raise refused("It names no user.")
     name = form.get("lis_person_name_full") or user
-    email = f"{safe(user)}_{safe(form['resource_link_id'], _MAX_LINK)}@lamb-lti.local"
-    own = canonical_email(form.get("lis_person_contact_email_primary", ""))
-    return Person(email, name, form.get("roles", ""), own)
+    return Person(_account(ACTIVITY, form["resource_link_id"], user), name, form.get("roles", ""))
+
+
+def _account(kind: str, link: str, user: str) -> str:
+    """Return the address of a learner's account. No other link, user or author has it."""
+    digest = hashlib.sha256(msgspec.json.encode([kind, link, user])).hexdigest()
+    return f"{safe(user, _MAX_USER)}-{digest[:24]}@learners.lamb-lti.local"

@@ -46,6 +46,12 @@ def choice_page(choices: Choices, action: str, token: str, ancestors: str) -> HT
     return _page("Choose assistants", content, page_headers(ancestors, "'self'"))
 
 
+def saved_page(ancestors: str) -> HTMLResponse:
+    """Return the page that says that a link has its assistants."""
+    content = "<p>Open the link in your course again.</p>"
+    return _page("The link is ready", content, page_headers(ancestors))
+
+
 def answer_page(url: str, token: str, ancestors: str) -> HTMLResponse:
     """Return the page that hands a new link to a platform, at `url`."""
     parts = urlsplit(url)

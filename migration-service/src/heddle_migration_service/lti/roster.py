@@ -96,6 +96,15 @@ async def _body(response: httpx.Response) -> bytes:
     parts: list[Any] = []
     async for part in response.aiter_bytes():
         parts.append(part)
-        if sum(map(len, parts)) > _MAX_PAGE_BYTES:
-            raise ValueError("the page is too large")
+        check_size(sum(map(len, parts)))
     return b"".join(parts)
+
+
+def check_size(page_bytes: int) -> None:
+    """Refuse a page of a roster that is too large.
+
+    Raises:
+        ValueError: It is.
+    """
+    if page_bytes > _MAX_PAGE_BYTES:
+        raise ValueError(f"the page has more than {_MAX_PAGE_BYTES:,} bytes")

@@ -37,9 +37,9 @@ def check_launch(body: str, urls: Iterable[str], secret: str, now: float) -> Non
         raise refused("Heddle accepts signatures of OAuth 1.0 with HMAC-SHA1 or HMAC-SHA256.")
     nonce, at = form.get("oauth_nonce", ""), form.get("oauth_timestamp", "")
     if not 1 <= len(nonce) <= _MAX_NONCE:
-        raise refused("It has no nonce.")
+        raise refused(f"It has no nonce of at most {_MAX_NONCE} characters.")
     if not (at.isdecimal() and abs(int(at[:20]) - now) <= MAX_AGE_SECONDS):
-        raise refused("It is too old, or the clocks of both machines differ.")
+        raise refused(f"It is more than {MAX_AGE_SECONDS} seconds old, or a clock is wrong.")
     if not secret or not any(_is_signed(verify, body, url, form, secret) for url in urls):
         raise refused("Its signature is not that of a key which Heddle knows.")
 

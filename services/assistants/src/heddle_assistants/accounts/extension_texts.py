@@ -32,10 +32,8 @@ class ExtensionTexts:
             AlreadyExistsError: The name has to be new, and is not.
             InvalidRequestError: The name or the text has a wrong length.
         """
+        check(request)
         name = request.name
-        valid = 1 <= len(name) <= MAX_NAME and "\0" not in name
-        require(valid, "name", f"must have 1 to {MAX_NAME} characters")
-        require(len(request.text) <= MAX_TEXT, "text", f"must have at most {MAX_TEXT} characters")
         expires_at = request.expire_time.seconds if request.HasField("expire_time") else None
         sealed = self.keys.seal(request.text, _place(name))
         async with self.database.writing() as connection:
@@ -71,6 +69,17 @@ class ExtensionTexts:
             async with self.database.writing() as connection:
                 await connection.execute(changed.values(sealed=self.keys.seal(text, _place(name))))
         return text
+
+
+def check(request: pb.PutExtensionTextRequest) -> None:
+    """Refuse a name or a text of a wrong length.
+
+    Raises:
+        InvalidRequestError: It has one.
+    """
+    valid = 1 <= len(request.name) <= MAX_NAME and "\0" not in request.name
+    require(valid, "name", f"must have 1 to {MAX_NAME} characters")
+    require(len(request.text) <= MAX_TEXT, "text", f"must have at most {MAX_TEXT} characters")
 
 
 def _place(name: str) -> tuple[str, str]:
