@@ -42,19 +42,22 @@ RECORDED = {
     # responses in the background. 190 are text completions, 450 are what MCP clients and readers of
     # OpenAPI are offered, 80 encode several choices, and 60 give models the texts of files. 460 carry
     # responses over WebSockets, with limits of their own, and 500 answer batches of requests.
-    # 140 show people the pages that their answers cite, and store documents as their texts.
-    "heddle_gateway": 18_900,
+    # 140 show people the pages that their answers cite, and store documents as their texts. 45 let
+    # extensions start sessions in frames.
+    "heddle_gateway": 18_950,
     "heddle_tools_service": 17_500,
     # LAMB's REST and knowledge-server forms, its import, following and proxy are protocols of
     # others: each has the routes, the faults and the formats that its clients know. 500 lines are
-    # what a real LAMB needed: numbers for its forms, shares, the servers of all organisations.
-    "heddle_migration_service": 11_660,
+    # what a real LAMB needed: numbers for its forms, shares, the servers of all organisations. 1,500
+    # are LTI: two protocols with launches, new links, rosters, the choice of assistants, the import.
+    "heddle_migration_service": 13_180,
     # Accounts, audit, versions, usage, prompts and following have tables, rights and concurrent
     # changes of their own; what the gateway knew of prices and quotas is here as well. 1,400 lines
     # store conversations, encrypted for each person, with searches, branches and expiry; 1,100 are
     # groups of learners with codes, members and claims, and counts of what they ask; 420 store
-    # batches of requests, encrypted, with claims and results; 170 copy questions for teachers.
-    "heddle_assistants": 17_620,
+    # batches of requests, encrypted, with claims and results; 170 copy questions for teachers, and
+    # 115 store texts of extensions.
+    "heddle_assistants": 17_735,
     # 3,300 lines read tool calls that models write as text, 1,600 are an HTTP client that tolerates
     # odd answers of providers, and 1,300 are the interface and the test kit for other connectors.
     "heddle_connector": 12_400,
@@ -82,7 +85,7 @@ RECORDED = {
     # to depend on that one.
     "heddle_conversion": 1_800,
     # The members above their targets, for the reasons above.
-    TOTAL: 128_000,
+    TOTAL: 130_000,
 }
 """The limit of each package that is above its target: its lines, rounded up. It may only fall.
 

@@ -17,6 +17,7 @@ from docs.console import agrees, pieces, steps
 from docs.reader_pages import GUIDES, TUTORIALS
 from docs.shell import run
 from heddle_gateway.auth.oidc.configuration import ProviderConfiguration
+from heddle_migration_service.lti.platforms import PlatformConfiguration
 from integration.whole import Whole, whole
 from lamb_stand_in.rows import hashed, new_database
 from lamb_stand_in.school import METADATA
@@ -38,6 +39,7 @@ NOT_RUN_AT_MOST = 4
 SCHEMAS: dict[str, Callable[[Any], object]] = {
     "assistant": read_assistant,
     "compose": accepted_by_compose,
+    "learning-platforms": lambda entries: [PlatformConfiguration.of(each) for each in entries],
     "identity-providers": lambda entries: [ProviderConfiguration.of(each) for each in entries],
 }
 GUIDE = ROOT / "docs/lamb.md"

@@ -463,4 +463,4 @@ def test_a_wrong_file_is_named(tmp_path: Path, text: str, problem: str) -> None:
     file = tmp_path / "providers.yaml"
     file.write_text(text)
     with pytest.raises(ValueError, match=problem):
-        read_providers(file)
+        read_providers(file, ProviderConfiguration)

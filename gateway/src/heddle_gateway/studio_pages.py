@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from heddle_gateway.http.models import Model, identifier
 from heddle_gateway.http.operations import Access
 from heddle_gateway.http.static_files import StaticFile, StaticFiles
+from heddle_gateway.login.pages import NO_FRAMES, frame_ancestors
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call as call_service
 
@@ -20,12 +21,11 @@ FOLDER = Path(__file__).parent / "studio"
 PATH = "/studio"
 SHELL = "shell.html"
 """The page of every screen: its script shows the screen of the address."""
-_NO_FRAMES = "frame-ancestors 'none'"
 POLICY = "; ".join(
     (
         *("default-src 'none'", "script-src 'self'", "style-src 'self'"),
         *("img-src 'self' blob: data:", "font-src 'self'", "connect-src 'self'"),
-        *("form-action 'self'", "base-uri 'none'", _NO_FRAMES),
+        *("form-action 'self'", "base-uri 'none'", NO_FRAMES),
         "require-trusted-types-for 'script'",
         "trusted-types dompurify svelte-trusted-html",
     )
@@ -94,8 +94,8 @@ async def framed_chat(call: Call, assistant: AssistantId) -> Response:
     """
     response = _response(call, SHELL)
     if hosts := await _frame_hosts(call, assistant):
-        allowed = " ".join(["frame-ancestors 'self'", *(f"https://{each}" for each in hosts)])
-        response.headers["content-security-policy"] = POLICY.replace(_NO_FRAMES, allowed)
+        policy = POLICY.replace(NO_FRAMES, frame_ancestors(hosts))
+        response.headers["content-security-policy"] = policy
     return response
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import (
     following_pb2,
     following_pb2_grpc,
@@ -16,6 +17,7 @@ from heddle.assistant.v1 import (
     sharing_pb2,
     sharing_pb2_grpc,
 )
+from heddle.group.v1 import group_pb2, group_pb2_grpc
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle.migration.v1 import (
     migration_pb2_grpc,
@@ -26,6 +28,7 @@ from heddle_runtime.http.egress import Egress, EgressSettings, ServerAddress
 from heddle_runtime.http.guarded_http import new_client
 from heddle_runtime.identity.service_credentials import ServiceCredentials
 from heddle_runtime.rpc.client import service_channel
+from heddle_runtime.rpc.organization_settings import account_stub
 from heddle_runtime.serving.background import in_background
 from heddle_runtime.serving.optional import OptionalService
 from heddle_runtime.serving.server import Binding, bind
@@ -41,6 +44,9 @@ from heddle_migration_service.knowledge.reading import LambReader
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.lamb.assistant_shares import Sharing
 from heddle_migration_service.lamb.knowledge_registry import LambServer
+from heddle_migration_service.lamb.lti_links import LinkImport
+from heddle_migration_service.lti.courses import Courses
+from heddle_migration_service.lti.stored_links import LtiTexts
 from heddle_migration_service.records.servicer import RecordServicer
 from heddle_migration_service.row_batches import RowBatches
 from heddle_migration_service.servicer import MigrationServicer
@@ -98,7 +104,14 @@ async def connect(settings: MigrationSettings) -> AsyncGenerator[Peers]:
     """Yield channels to the services at the addresses of `settings`."""
     services = [
         service
-        for contract in (rows_pb2, jobs_pb2, following_pb2, sharing_pb2)
+        for contract in (
+            rows_pb2,
+            jobs_pb2,
+            following_pb2,
+            sharing_pb2,
+            account_pb2,
+            group_pb2,
+        )
         for service in contract.DESCRIPTOR.services_by_name.values()
     ]
     knowledge_services = (
@@ -123,7 +136,11 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
     operators = LambServer(settings.lamb_kb_url, settings.lamb_kb_token.get_secret_value())
     if lamb_database := settings.lamb_database or settings.followed_database:
         sharing = Sharing(sharing_pb2_grpc.SharingServiceStub(assistants))
-        importer = LambImport(lamb_database, settings.lamb_prefix, batches, sharing, operators)
+        texts = LtiTexts(account_stub(assistants), credentials)
+        links = LinkImport(texts, Courses(group_pb2_grpc.GroupServiceStub(assistants), texts))
+        importer = LambImport(
+            lamb_database, settings.lamb_prefix, batches, sharing, operators, links
+        )
     async with AsyncExitStack() as exits:
         http = await exits.enter_async_context(new_client(_KB_SECONDS, proxies=settings.proxies))
         guarded_http = await exits.enter_async_context(

@@ -15,6 +15,8 @@ from heddle_migration_service.knowledge_server import (
     knowledge_base_files,
     knowledge_bases,
 )
+from heddle_migration_service.lti import lamb_links, links
+from heddle_migration_service.lti.platforms import open_platforms
 from heddle_migration_service.proxy.lamb_server import LambServer
 from heddle_migration_service.proxy.settings import LambSettings
 from heddle_migration_service.proxy.user_tokens import LambTokens
@@ -30,7 +32,7 @@ from heddle_migration_service.rest import (
 _MODULES = (
     *(chat, catalog, assistants, imports, creator_defaults, migration),
     *(knowledge_bases, knowledge_base_files, ingestion, ingestion_jobs, ingestion_plugins),
-    *(added_documents, kb_settings),
+    *(added_documents, kb_settings, lamb_links, links),
 )
 _OF_THE_KNOWLEDGE_SERVER = (
     *("/collections", "/organizations", "/query", "/ingestion"),
@@ -42,6 +44,7 @@ def _additions(
     settings: LambSettings, gateway: GatewaySettings, accounts: AccountClient
 ) -> Additions:
     """Return what LAMB's settings add to a gateway."""
+    open_platforms(settings, gateway)
     token = None if gateway.api_key else settings.bearer_token
     keys = [token] if token else []
     if not settings.url:
@@ -63,6 +66,7 @@ EXTENSION = Extension(
     tags={
         knowledge_bases.TAG: "Collections, in the form of LAMB's knowledge-base server.",
         "migration": "The way from LAMB, as jobs in the background.",
+        lamb_links.TAG: "Launches of links in courses of a learning platform (LTI).",
         "creator": "Assistants in the form of LAMB's frontend and command.",
     },
     paths_with_detail=("/creator/assistant", f"{chat.PATH}/", *_OF_THE_KNOWLEDGE_SERVER),

@@ -1,11 +1,13 @@
 /** What the user has typed and not saved. It outlives a reload, a lost session and a failure. */
 
+import { tabStorage } from "./storage.ts";
+
 const PREFIX = "heddle.draft.";
 
 /** Return the draft with a name, null if there is none. */
 export function readDraft<T>(name: string): T | null {
   try {
-    return JSON.parse(sessionStorage.getItem(PREFIX + name) ?? "null") as T | null;
+    return JSON.parse(tabStorage.getItem(PREFIX + name) ?? "null") as T | null;
   } catch {
     return null;
   }
@@ -13,8 +15,8 @@ export function readDraft<T>(name: string): T | null {
 
 /** Store a draft; null deletes it. */
 export function writeDraft(name: string, draft: object | string | null): void {
-  if (draft === null) sessionStorage.removeItem(PREFIX + name);
-  else sessionStorage.setItem(PREFIX + name, JSON.stringify(draft));
+  if (draft === null) tabStorage.removeItem(PREFIX + name);
+  else tabStorage.setItem(PREFIX + name, JSON.stringify(draft));
 }
 
 /** Return the values of a form as state: those of the draft, or the first ones without one.

@@ -7,6 +7,7 @@ import { api, credentials, data } from "./api/client.ts";
 import { ApiError } from "./api/errors.ts";
 import { changed, userChanged } from "./api/changed.ts";
 import type { components } from "./api/schema.d.ts";
+import { tabStorage } from "./storage.ts";
 
 type Me = components["schemas"]["Me"];
 export type Right = Me["rights"][number];
@@ -21,7 +22,7 @@ class Session {
 
   constructor() {
     // A pasted key lives as long as its tab, so that a reload does not end the work.
-    credentials.key = sessionStorage.getItem(KEY) ?? "";
+    credentials.key = tabStorage.getItem(KEY) ?? "";
     credentials.onRejected = () => {
       if (this.me !== null) this.lost = true;
     };
@@ -79,13 +80,13 @@ class Session {
       credentials.key = before;
       throw error;
     }
-    sessionStorage.setItem(KEY, key);
+    tabStorage.setItem(KEY, key);
   }
 
   async signOut(everywhere: boolean): Promise<void> {
     if (this.me?.authentication === "session") await data(api.POST("/logout", { body: { everywhere } }));
     this.#forget();
-    sessionStorage.clear(); // drafts may be the next user's otherwise
+    tabStorage.clear(); // drafts may be the next user's otherwise
     userChanged("nobody");
   }
 
@@ -105,7 +106,7 @@ class Session {
     this.lost = false;
     credentials.key = "";
     credentials.csrfToken = "";
-    sessionStorage.removeItem(KEY);
+    tabStorage.removeItem(KEY);
   }
 }
 

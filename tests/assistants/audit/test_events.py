@@ -30,6 +30,8 @@ KEY = "sk-proj-0123456789abcdefghijklmnopqrstuv"
 UNAUDITED = {
     ("accounts/api_keys.py", "_note_use"): "stores when a key was used; changes no right",
     ("accounts/owner_organizations.py", "create_default_organization"): "begins the database",
+    ("accounts/extension_texts.py", "get"): "encrypts a text anew",
+    ("accounts/extension_texts.py", "put"): "stores what an extension needs; changes no right",
     ("accounts/organizations.py", "_reseal"): "encrypts secrets anew, and changes none",
     ("accounts/sign_in/limits.py", "begin"): "counts attempts",
     ("accounts/sign_in/limits.py", "forget"): "deletes counts that have ended",

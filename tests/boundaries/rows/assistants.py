@@ -6,6 +6,7 @@ from typing import Any
 from boundaries.rows.forms import Check
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
+from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import (
     assistant_pb2,
     jobs_pb2,
@@ -19,7 +20,7 @@ from heddle.conversation.v1 import batches_pb2, conversation_pb2
 from heddle.group.v1 import group_pb2
 from heddle.migration.v1 import migration_pb2
 from heddle.usage.v1 import usage_pb2
-from heddle_assistants.accounts import checks, resolution, settings_text
+from heddle_assistants.accounts import checks, extension_texts, resolution, settings_text
 from heddle_assistants.accounts import model_prices as prices
 from heddle_assistants.accounts.sign_in import limits, password_hashes, passwords
 from heddle_assistants.audit import recorded
@@ -179,6 +180,12 @@ ROWS: dict[str, Check] = {
         conversation_pb2.Conversation(title="x" * n)
     ),
     f"{_STORED}.store.MAX_NEW_ITEMS": lambda n: conversations.new_items([_item()] * n) and None,
+    f"{_ASSISTANTS}.accounts.extension_texts.MAX_NAME": lambda n: extension_texts.check(
+        account_pb2.PutExtensionTextRequest(name="x" * n)
+    ),
+    f"{_ASSISTANTS}.accounts.extension_texts.MAX_TEXT": lambda n: extension_texts.check(
+        account_pb2.PutExtensionTextRequest(name="x", text="x" * n)
+    ),
     f"{_GROUPS}.store.MAX_TITLE": lambda n: groups.check(_group(title="x" * n)),
     f"{_GROUPS}.store.MAX_TEACHERS": lambda n: groups.check(_group(teachers=["a@b.example"] * n)),
     f"{_GROUPS}.store.MAX_ASSISTANTS": lambda n: groups.check(_group(assistants=["1"] * n)),

@@ -25,12 +25,16 @@ from heddle_migration_service.knowledge_server import ingestion
 from heddle_migration_service.knowledge_server.ingestion_parameters import ChunkParameters
 from heddle_migration_service.knowledge_server.ingestion_sources import UrlParameters
 from heddle_migration_service.knowledge_server.results import PARAMETERS
+from heddle_migration_service.lti import roster, signatures
 from heddle_migration_service.proxy import lamb_server, user_tokens
 from heddle_migration_service.proxy.failures import GarbledError
 from heddle_orchestrator.candidates import check_candidates
 from heddle_runtime.errors import ResourceExhaustedError
 from heddle_runtime.identity.callers import Identity
+from migration.lti.platform import signed
 from starlette.requests import Request
+
+_LINK, _NOW = "https://heddle.example/lti", 1_800_000_000
 
 
 async def _head(size: int) -> bool:
@@ -51,6 +55,11 @@ async def _login(size: int) -> bool:
     except GarbledError:
         return True
     return False
+
+
+def _launch(**members: str) -> None:
+    members = {"oauth_timestamp": str(_NOW), **members}
+    signatures.check_launch(signed(_LINK, "k", "s", members), [_LINK], "s", _NOW)
 
 
 def _membership(count: int) -> None:
@@ -163,6 +172,11 @@ def _surrogates(count: int) -> None:
 
 
 ROWS: dict[str, Check] = {
+    "heddle_migration_service.lti.roster._MAX_PAGE_BYTES": roster.check_size,
+    "heddle_migration_service.lti.signatures._MAX_NONCE": lambda n: _launch(oauth_nonce="n" * n),
+    "heddle_migration_service.lti.signatures.MAX_AGE_SECONDS": lambda n: _launch(
+        oauth_timestamp=str(_NOW - n)
+    ),
     "heddle_gateway.http.json_text.MAX_BODY_VALUES": lambda n: json_text.check_values(
         f'{{"a": [{",".join(["1"] * (n - 2))}]}}'.encode()
     ),

@@ -574,6 +574,11 @@ NO_IDENTIFIER = {
     *("GET /v1/me", "PUT /v1/me/password", "GET /login", "POST /login", "POST /logout"),
     *("POST /login/organization", "POST /login/operator", "GET /login/oidc/{provider}"),
     "GET /login/oidc/{provider}/callback",
+    # Signed by a platform, or by the page of a launch: tests/migration/lti has their refusals.
+    *("POST /lamb/v1/lti/launch", "POST /lamb/v1/lti/configure"),
+    *("POST /lamb/v1/lti_users/lti", "POST /lamb/v1/lti_creator/launch"),
+    *("GET /lti/login", "POST /lti/login", "POST /lti/launch", "POST /lti/configure"),
+    "GET /lti/keys",
     *("GET /v1", "GET /status", "GET /health", "GET /openapi.json"),
     "GET /.well-known/oauth-protected-resource",
     "GET /.well-known/oauth-protected-resource/mcp",

@@ -203,6 +203,8 @@ RPCS: dict[str, Rpc] = {
         NOT_FOUND, lambda _: {"email": OWNER.subject, "organization": "uni", "password": ""}
     ),
     "Account.ListMemberships": Rpc(REFUSED, lambda _: {"email": OWNER.subject}),
+    "Account.PutExtensionText": Rpc(REFUSED, lambda _: {"name": "lti:x", "text": "x"}),
+    "Account.GetExtensionText": Rpc(REFUSED, lambda _: {"name": "lti:x"}),
     "Account.ResolveUser": Rpc(REFUSED, lambda _: {"email": OWNER.subject, "organization": "uni"}),
     "Account.ResolveUserNumber": Rpc(REFUSED, lambda _: {"number": 1}),
     "Account.ResolveSettings": Rpc(REFUSED, lambda _: {"organization": "uni"}),

@@ -16,8 +16,7 @@ NOT_IMPORTED = (
     *("aac_sessions", "assistant_quota_alerts", "assistant_test_evaluations"),
     *("assistant_test_runs", "assistant_test_scenarios", "audit_log", "bulk_import_logs"),
     *("collections", "config", "kb_content_links", "lamb_chats", "libraries", "library_items"),
-    *("lti_activities", "lti_activity_assistants", "lti_activity_users", "lti_creator_keys"),
-    *("lti_global_config", "lti_identity_links", "lti_users", "model_permissions"),
+    *("lti_activity_users", "lti_identity_links", "lti_users", "model_permissions"),
     *("prompt_templates", "usage_logs"),
 )
 """The tables that LAMB's two versions of June 2026 create and an import leaves there."""

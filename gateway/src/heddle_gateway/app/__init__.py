@@ -14,7 +14,7 @@ from heddle_gateway.auth.fair_turns import FairTurns
 from heddle_gateway.auth.impersonation import Impersonation
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, configured_keys
-from heddle_gateway.auth.oidc.configuration import read_providers
+from heddle_gateway.auth.oidc.configuration import ProviderConfiguration, read_providers
 from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.auth.rate_limits import Limits, RateLimits
@@ -83,7 +83,7 @@ def app(
     file = settings.oidc_providers
     providers = {
         each.id: IdentityProvider(each, settings.private_networks, settings.proxies)
-        for each in (read_providers(file, reserved) if file else ())
+        for each in (read_providers(file, ProviderConfiguration, reserved) if file else ())
     }
     flows = FlowCookies(settings.identity_secret)
     reasoning = SealedTexts(settings.identity_secret, _REASONING)

@@ -1,6 +1,7 @@
 """The browsers of users: their cookies, and the web pages that may call the gateway."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Literal
 
 from heddle_runtime.errors import PermissionDeniedError
 
@@ -44,9 +45,17 @@ class Browsers:
             check_token(request, session, self.public_url)
         return session
 
-    def set_cookie(self, token: str, seconds: int) -> str:
-        """Return the value of `Set-Cookie` that stores a token, or removes it with 0 seconds."""
-        return set_cookie(SESSION_COOKIE, token, seconds, "Strict", self.public_url)
+    def set_cookie(self, token: str, seconds: int, *, framed: bool = False) -> str:
+        """Return the value of `Set-Cookie` that stores a token, or removes it with 0 seconds.
+
+        Args:
+            token: The token of a session.
+            seconds: For how long.
+            framed: Whether the page stands in a frame of another site. The session is in frames
+                there only.
+        """
+        same_site: Literal["Strict", "None"] = "None" if framed else "Strict"
+        return set_cookie(SESSION_COOKIE, token, seconds, same_site, self.public_url)
 
     def check_page(self, request: RawRequest) -> None:
         """Check that no page of another web site sends a request to sign in.

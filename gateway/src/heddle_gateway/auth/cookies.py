@@ -24,11 +24,19 @@ def cookie_value(request: RawRequest, name: str, public_url: str) -> str:
 
 
 def set_cookie(
-    name: str, value: str, seconds: int, same_site: Literal["Strict", "Lax"], public_url: str
+    name: str,
+    value: str,
+    seconds: int,
+    same_site: Literal["Strict", "Lax", "None"],
+    public_url: str,
 ) -> str:
-    """Return the value of `Set-Cookie` that stores a cookie, or removes it with 0 seconds."""
-    secure = "; Secure" if _is_secure(public_url) else ""
-    attributes = f"Path=/; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}"
+    """Return the value of `Set-Cookie` that stores a cookie, or removes it with 0 seconds.
+
+    With `None`, the cookie is for frames: browsers store it for each site around the frame.
+    """
+    secure = "; Secure" if _is_secure(public_url) or same_site == "None" else ""
+    partitioned = "; Partitioned" if same_site == "None" else ""
+    attributes = f"Path=/; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}{partitioned}"
     return f"{_name(name, public_url)}={value}; {attributes}"
 
 

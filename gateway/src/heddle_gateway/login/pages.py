@@ -1,5 +1,6 @@
 """The pages that a browser sees between the identity provider and a web application."""
 
+from collections.abc import Sequence
 from html import escape
 
 from starlette.responses import HTMLResponse
@@ -8,19 +9,37 @@ from heddle_gateway.http.error_responses import ErrorResponse
 
 MAX_RETURN_CHARACTERS = 512
 DEFAULT_RETURN = "/studio/"
-_HEADERS = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-}
+NO_FRAMES = "frame-ancestors 'none'"
 _PAGE = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8">{head}<title>{title}</title>'
     '</head><body><p>{text}</p><p><a href="{link}">Continue</a></p></body></html>'
 )
 
 
-def entering_page(return_to: str) -> HTMLResponse:
+def page_headers(ancestors: str = NO_FRAMES, form_action: str = "'none'") -> dict[str, str]:
+    """Return the headers of a page without scripts and styles.
+
+    Args:
+        ancestors: The directive that says which pages may show it in a frame.
+        form_action: Where its forms may lead.
+    """
+    policy = f"default-src 'none'; form-action {form_action}; {ancestors}; base-uri 'none'"
+    return {
+        "cache-control": "no-store",
+        "content-security-policy": policy,
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+    }
+
+
+def frame_ancestors(hosts: Sequence[str]) -> str:
+    """Return the directive that lets pages of these hosts, and own ones, show a page in a frame."""
+    if not hosts:
+        return NO_FRAMES
+    return " ".join(["frame-ancestors 'self'", *(f"https://{each}" for each in hosts)])
+
+
+def entering_page(return_to: str, ancestors: str = NO_FRAMES) -> HTMLResponse:
     """Return the page that goes to a place of this gateway.
 
     A redirect would be a part of the navigation that the provider started. Browsers do not send a
@@ -29,14 +48,15 @@ def entering_page(return_to: str) -> HTMLResponse:
     link = escape(return_to)
     head = f'<meta http-equiv="refresh" content="0; url={link}">'
     text = "You are signed in."
-    return HTMLResponse(_PAGE.format(head=head, title=text, text=text, link=link), 200, _HEADERS)
+    page = _PAGE.format(head=head, title=text, text=text, link=link)
+    return HTMLResponse(page, 200, page_headers(ancestors))
 
 
-def failure_page(error: ErrorResponse, request_id: str) -> HTMLResponse:
+def failure_page(error: ErrorResponse, request_id: str, ancestors: str = NO_FRAMES) -> HTMLResponse:
     """Return the page that says why a user is not signed in."""
     text = escape(f"{error.message} (request {request_id})")
     page = _PAGE.format(head="", title="Signing in failed", text=text, link=DEFAULT_RETURN)
-    response = HTMLResponse(page, error.status, _HEADERS)
+    response = HTMLResponse(page, error.status, page_headers(ancestors))
     if error.retry_seconds is not None:
         response.headers["retry-after"] = str(error.retry_seconds)
     return response

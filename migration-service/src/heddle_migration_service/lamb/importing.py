@@ -25,6 +25,7 @@ from heddle_migration_service.lamb.knowledge_registry import (
 )
 from heddle_migration_service.lamb.knowledge_stores import KNOWLEDGE_STORES
 from heddle_migration_service.lamb.left_behind import left_behind
+from heddle_migration_service.lamb.lti_links import LinkImport
 from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs, organization_slugs
 from heddle_migration_service.lamb.organizations import ORGANIZATIONS, make_unassigned
 from heddle_migration_service.lamb.rubrics import RUBRICS
@@ -61,6 +62,7 @@ class LambImport:
         batches: RowBatches,
         sharing: Sharing,
         operators: LambServer = NO_SERVER,
+        links: LinkImport | None = None,
     ) -> None:
         """Set up an import.
 
@@ -70,7 +72,9 @@ class LambImport:
             batches: Where the rows go.
             sharing: Shares the assistants that are new.
             operators: The knowledge-base server of organisations that name none.
+            links: Stores the links of learning platforms. If None, they stay in LAMB.
         """
+        self._links = links
         self._operators = operators
         self._path = path.absolute()
         self._prefix = prefix
@@ -99,6 +103,10 @@ class LambImport:
                 for kind in _KINDS:
                     async with aclosing(run.rows(kind)) as responses:
                         async for response in responses:
+                            yield response
+                if self._links:
+                    async with aclosing(self._links.run(tables, slugs, dry_run=dry_run)) as links:
+                        async for response in links:
                             yield response
                 left = await left_behind(tables, {it.source: it.columns for it in _KINDS})
                 registry = await lamb_registry(tables, slugs, self._operators) if copy else None

@@ -10,7 +10,8 @@ _IMPORTED = frozenset(
     {
         *("organizations", "organization_roles", "creator_users", "assistants"),
         *("assistant_publish", "rubrics", "kb_registry", "model_pricing"),
-        *("assistant_usage_totals", "knowledge_stores", "assistant_shares"),
+        *("assistant_usage_totals", "knowledge_stores", "assistant_shares", "lti_activities"),
+        *("lti_activity_assistants", "lti_global_config", "lti_creator_keys"),
     }
 )
 _MEANINGS: Mapping[str, str] = {
@@ -28,13 +29,10 @@ _MEANINGS: Mapping[str, str] = {
     "libraries": "Libraries of documents. The documents are at LAMB's library server.",
     "library_items": "Documents of libraries. Their contents are at LAMB's library server.",
     "kb_content_links": "Documents of libraries that knowledge stores contain.",
-    "lti_users": "Users of a learning platform that opened an assistant over LTI.",
-    "lti_activities": "Activities of a learning platform that offer assistants over LTI.",
-    "lti_activity_users": "Users of activities of a learning platform.",
-    "lti_activity_assistants": "Assistants that activities of a learning platform offer.",
-    "lti_global_config": "The key of LAMB for all links of learning platforms.",
-    "lti_creator_keys": "Keys with which authors of an organisation arrive over LTI.",
-    "lti_identity_links": "Accounts of a learning platform that belong to users of LAMB.",
+    "lti_users": "Learners of links to one assistant. They join its group with their next launch.",
+    "lti_activity_users": "Learners of activities. They join its group with their next launch.",
+    "lti_identity_links": "Accounts of a learning platform that belong to users of LAMB. Heddle "
+    "knows teachers by their e-mail addresses.",
     "collections": "Collections of LAMB's first versions.",
     "model_permissions": "Permissions of LAMB's first versions.",
 }

@@ -1,5 +1,6 @@
 """Settings of a gateway that knows LAMB."""
 
+from pathlib import Path
 from typing import Literal, Self
 
 from heddle_gateway.settings import MIN_KEY_CHARACTERS
@@ -51,6 +52,29 @@ class LambSettings(SecretFileSettings):
         description="Who answers trials on LAMB's pages. lamb: LAMB, which stores them as chats "
         "and knows no tools of Heddle. heddle: Heddle, with its tools, for users whom the token of "
         "LAMB identifies; LAMB does not store these chats.",
+    )
+    lti_key: str = Field(
+        default="lamb",
+        validation_alias=AliasChoices("HEDDLE_LAMB_LTI_KEY", "LTI_GLOBAL_CONSUMER_KEY"),
+        description="The key of LAMB's links for all activities (LTI 1.1), if its database has "
+        "none. LAMB's name LTI_GLOBAL_CONSUMER_KEY works, too.",
+    )
+    lti_global_secret: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("HEDDLE_LAMB_LTI_GLOBAL_SECRET", "LTI_GLOBAL_SECRET"),
+        description="The secret of that key; by default the next one. LAMB's name "
+        "LTI_GLOBAL_SECRET works, too.",
+    )
+    lti_secret: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("HEDDLE_LAMB_LTI_SECRET", "LTI_SECRET"),
+        description="The secret of LAMB's links to one assistant (LTI 1.1). LAMB's name "
+        "LTI_SECRET works, too. Without it, these links are refused.",
+    )
+    lti_platforms: Path | None = Field(
+        default=None,
+        description="A YAML or JSON file with a list of the learning platforms whose links of "
+        "LTI 1.3 Heddle accepts.",
     )
     timeout_seconds: float = Field(
         default=300.0,

@@ -13,6 +13,8 @@ _CREATOR = "/creator"
 """The routes that change LAMB's assistants, chats and users, some of which Heddle serves alone."""
 _CATALOG = "/lamb/v1/completions/list"
 """What LAMB's form offers: LAMB refuses an assistant with a part that only Heddle has."""
+_LTI = "/lamb/v1/lti"
+"""Launches of learning platforms: while LAMB runs, it knows their activities."""
 _ALWAYS = {"/", _CREATOR, _CATALOG}
 _KNOWLEDGE = "ingestion"
 """The first segment of paths that only a knowledge-base server has. It greets at `/` with a key."""
@@ -51,7 +53,7 @@ class LambPaths:
             return False
         if self._trials and scope["method"] == "POST" and self._trials.match(path):
             return False
-        if path in _ALWAYS or path.startswith(f"{_CREATOR}/") or _is_page(path, scope):
+        if path in _ALWAYS or path.startswith((f"{_CREATOR}/", _LTI)) or _is_page(path, scope):
             return True
         patterns = self._patterns.get(first, ())
         return not any(pattern.match(path) for pattern in patterns)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 import yaml
 from heddle_runtime.http.egress import server_address
@@ -87,11 +87,17 @@ class ProviderConfiguration(_Strict):
         return provider
 
 
-def read_providers(path: Path, reserved: Collection[str] = ()) -> list[ProviderConfiguration]:
+ConfigurationT = TypeVar("ConfigurationT", bound=ProviderConfiguration)
+
+
+def read_providers(
+    path: Path, kind: type[ConfigurationT], reserved: Collection[str] = ()
+) -> list[ConfigurationT]:
     """Return the identity providers of a YAML or JSON file, which holds a list of them.
 
     Args:
         path: The file.
+        kind: What its entries are.
         reserved: Ids that stand for other systems whose passwords the gateway accepts.
 
     Raises:
@@ -108,7 +114,7 @@ def read_providers(path: Path, reserved: Collection[str] = ()) -> list[ProviderC
     providers = []
     for number, entry in enumerate(entries, 1):
         try:
-            providers.append(ProviderConfiguration.of(entry))
+            providers.append(kind.of(entry))
         except ValidationError as error:
             first = error.errors()[0]
             message = f"{path}: provider {number}: {first['loc']}: {first['msg']}"

@@ -50,10 +50,20 @@ class IdentityProvider:
         configuration: ProviderConfiguration,
         networks: Iterable[Network],
         proxies: WebProxies = NO_PROXIES,
+        metadata: Claims | None = None,
     ) -> None:
+        """Prepare.
+
+        Args:
+            configuration: What the operator says about the provider.
+            networks: The private networks in which it may be.
+            proxies: Of the web.
+            metadata: Its addresses, if it does not describe itself.
+        """
         self.configuration = configuration
         self._egress = Egress(networks)
         self._proxies = proxies
+        self._known = metadata
         self._metadata: TTLCache[str, Claims] = TTLCache(_METADATA_SECONDS)
         self._keys: TTLCache[str, KeySet] = TTLCache(_METADATA_SECONDS)
 
@@ -93,7 +103,7 @@ class IdentityProvider:
         if (issuer or announced) and issuer != self.configuration.issuer:
             raise self._failure("the response is of another issuer")
         tokens = await self._tokens(flow, code)
-        claims = await self._claims(tokens.get("id_token"), flow.nonce)
+        claims = await self.claims(tokens.get("id_token"), flow.nonce)
         if self.configuration.email_claim not in claims and "userinfo_endpoint" in metadata:
             claims |= await self._user_info(tokens.get("access_token"), claims["sub"])
         return self._verified_user(claims)
@@ -155,8 +165,12 @@ class IdentityProvider:
             raise self._failure(f"the code was refused with {status} {str(reason)[:100]}")
         return tokens
 
-    async def _claims(self, token: object, nonce: str) -> Claims:
-        """Return the claims of an ID token; keys that have changed are read once more."""
+    async def claims(self, token: object, nonce: str) -> Claims:
+        """Return the claims of an ID token; keys that have changed are read once more.
+
+        Raises:
+            SignInFailedError: The token is not valid, or the keys cannot be read.
+        """
         expected = {
             "issuer": self.configuration.issuer,
             "client_id": self.configuration.client_id,
@@ -201,7 +215,7 @@ class IdentityProvider:
         return str(url)
 
     async def _described(self) -> Claims:
-        return await self._metadata.get("", self._discover)
+        return self._known or await self._metadata.get("", self._discover)
 
     async def _discover(self) -> Claims:
         issuer = self.configuration.issuer

@@ -1697,7 +1697,7 @@ class Session(_message.Message):
     name: _builtins.str
     """The name of the user that is shown to people."""
     method: _builtins.str
-    """How the user signed in: `password`, `lamb`, or `oidc:` and the identifier of the provider."""
+    """How the user signed in: `password`, `lamb`, `lti`, or `oidc:` and the identifier of the provider."""
     all_organizations: _builtins.bool
     """Whether the session can be switched to all organisations of the user."""
     @_builtins.property
@@ -1932,12 +1932,17 @@ class SignInWithProviderRequest(_message.Message):
     ORGANIZATIONS_FIELD_NUMBER: _builtins.int
     NEW_USER_FIELD_NUMBER: _builtins.int
     GROUPS_FIELD_NUMBER: _builtins.int
+    GROUPS_UNKNOWN_FIELD_NUMBER: _builtins.int
     email: _builtins.str
     """The address that the provider has verified."""
     provider: _builtins.str
-    """The identifier of the provider; `lamb` if LAMB has accepted the user's password."""
+    """The identifier of the provider; `lamb` if LAMB has accepted the user's password, `lti` if a
+    learning platform has launched the user.
+    """
     organization: _builtins.str
     """As in `SignInRequest`."""
+    groups_unknown: _builtins.bool
+    """Whether the provider says nothing about groups. The user stays in all of them then."""
     @_builtins.property
     def organizations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The slugs of the organisations whose users the provider may sign in. If empty, of all; only
@@ -1965,10 +1970,11 @@ class SignInWithProviderRequest(_message.Message):
         organizations: _abc.Iterable[_builtins.str] | None = ...,
         new_user: Global___NewUser | None = ...,
         groups: _abc.Iterable[_builtins.str] | None = ...,
+        groups_unknown: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["new_user", b"new_user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "groups", b"groups", "new_user", b"new_user", "organization", b"organization", "organizations", b"organizations", "provider", b"provider"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "groups", b"groups", "groups_unknown", b"groups_unknown", "new_user", b"new_user", "organization", b"organization", "organizations", b"organizations", "provider", b"provider"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2299,3 +2305,100 @@ class ListMembershipsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListMembershipsResponse: _TypeAlias = ListMembershipsResponse  # noqa: Y015
+
+@_typing.final
+class PutExtensionTextRequest(_message.Message):
+    """Request of `PutExtensionText`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    ONLY_NEW_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name, 1 to 500 characters. It begins with what the extension is called and a colon."""
+    text: _builtins.str
+    """The text, at most 64 KiB. It names no person."""
+    only_new: _builtins.bool
+    """Whether the name must be new. Of two calls at the same time, one succeeds."""
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When the text ends. By default it stays."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        text: _builtins.str = ...,
+        only_new: _builtins.bool = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "name", b"name", "only_new", b"only_new", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutExtensionTextRequest: _TypeAlias = PutExtensionTextRequest  # noqa: Y015
+
+@_typing.final
+class PutExtensionTextResponse(_message.Message):
+    """Response of `PutExtensionText`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutExtensionTextResponse: _TypeAlias = PutExtensionTextResponse  # noqa: Y015
+
+@_typing.final
+class GetExtensionTextRequest(_message.Message):
+    """Request of `GetExtensionText`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetExtensionTextRequest: _TypeAlias = GetExtensionTextRequest  # noqa: Y015
+
+@_typing.final
+class GetExtensionTextResponse(_message.Message):
+    """Response of `GetExtensionText`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """The text."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetExtensionTextResponse: _TypeAlias = GetExtensionTextResponse  # noqa: Y015

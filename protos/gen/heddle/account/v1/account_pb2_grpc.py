@@ -166,6 +166,16 @@ class AccountServiceStub:
                 request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsRequest.SerializeToString,
                 response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsResponse.FromString,
                 _registered_method=True)
+        self.PutExtensionText = channel.unary_unary(
+                '/heddle.account.v1.AccountService/PutExtensionText',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.PutExtensionTextRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.PutExtensionTextResponse.FromString,
+                _registered_method=True)
+        self.GetExtensionText = channel.unary_unary(
+                '/heddle.account.v1.AccountService/GetExtensionText',
+                request_serializer=heddle_dot_account_dot_v1_dot_account__pb2.GetExtensionTextRequest.SerializeToString,
+                response_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.GetExtensionTextResponse.FromString,
+                _registered_method=True)
 
 
 class AccountServiceServicer:
@@ -409,6 +419,23 @@ class AccountServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PutExtensionText(self, request, context):
+        """Stores a text of an extension of the gateway under a name, encrypted. Fails with
+        `ALREADY_EXISTS` if `only_new` is set and the name has a text that has not ended. Only for
+        callers with the scope `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetExtensionText(self, request, context):
+        """Returns a text of an extension. Fails with `NOT_FOUND` if there is none, or it has ended. Only for
+        callers with the scope `service`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AccountServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -536,6 +563,16 @@ def add_AccountServiceServicer_to_server(servicer, server):
                     servicer.ListMemberships,
                     request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsRequest.FromString,
                     response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsResponse.SerializeToString,
+            ),
+            'PutExtensionText': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutExtensionText,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.PutExtensionTextRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.PutExtensionTextResponse.SerializeToString,
+            ),
+            'GetExtensionText': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetExtensionText,
+                    request_deserializer=heddle_dot_account_dot_v1_dot_account__pb2.GetExtensionTextRequest.FromString,
+                    response_serializer=heddle_dot_account_dot_v1_dot_account__pb2.GetExtensionTextResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1220,6 +1257,60 @@ class AccountService:
             '/heddle.account.v1.AccountService/ListMemberships',
             heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsRequest.SerializeToString,
             heddle_dot_account_dot_v1_dot_account__pb2.ListMembershipsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutExtensionText(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/PutExtensionText',
+            heddle_dot_account_dot_v1_dot_account__pb2.PutExtensionTextRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.PutExtensionTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetExtensionText(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heddle.account.v1.AccountService/GetExtensionText',
+            heddle_dot_account_dot_v1_dot_account__pb2.GetExtensionTextRequest.SerializeToString,
+            heddle_dot_account_dot_v1_dot_account__pb2.GetExtensionTextResponse.FromString,
             options,
             channel_credentials,
             insecure,

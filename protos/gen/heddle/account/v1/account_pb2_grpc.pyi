@@ -163,6 +163,15 @@ class AccountServiceStub:
     """Lists what an address is in organisations, the home first: only open organisations, and only
     where the user is enabled. Only for callers with the scope `service`.
     """
+    PutExtensionText: _grpc.UnaryUnaryMultiCallable[_account_pb2.PutExtensionTextRequest, _account_pb2.PutExtensionTextResponse]
+    """Stores a text of an extension of the gateway under a name, encrypted. Fails with
+    `ALREADY_EXISTS` if `only_new` is set and the name has a text that has not ended. Only for
+    callers with the scope `service`.
+    """
+    GetExtensionText: _grpc.UnaryUnaryMultiCallable[_account_pb2.GetExtensionTextRequest, _account_pb2.GetExtensionTextResponse]
+    """Returns a text of an extension. Fails with `NOT_FOUND` if there is none, or it has ended. Only for
+    callers with the scope `service`.
+    """
 
 @_typing.type_check_only
 class AccountServiceAsyncStub(AccountServiceStub):
@@ -298,6 +307,15 @@ class AccountServiceAsyncStub(AccountServiceStub):
     ListMemberships: _aio.UnaryUnaryMultiCallable[_account_pb2.ListMembershipsRequest, _account_pb2.ListMembershipsResponse]  # type: ignore[assignment]
     """Lists what an address is in organisations, the home first: only open organisations, and only
     where the user is enabled. Only for callers with the scope `service`.
+    """
+    PutExtensionText: _aio.UnaryUnaryMultiCallable[_account_pb2.PutExtensionTextRequest, _account_pb2.PutExtensionTextResponse]  # type: ignore[assignment]
+    """Stores a text of an extension of the gateway under a name, encrypted. Fails with
+    `ALREADY_EXISTS` if `only_new` is set and the name has a text that has not ended. Only for
+    callers with the scope `service`.
+    """
+    GetExtensionText: _aio.UnaryUnaryMultiCallable[_account_pb2.GetExtensionTextRequest, _account_pb2.GetExtensionTextResponse]  # type: ignore[assignment]
+    """Returns a text of an extension. Fails with `NOT_FOUND` if there is none, or it has ended. Only for
+    callers with the scope `service`.
     """
 
 class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -581,6 +599,27 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_account_pb2.ListMembershipsResponse, _abc.Awaitable[_account_pb2.ListMembershipsResponse]]:
         """Lists what an address is in organisations, the home first: only open organisations, and only
         where the user is enabled. Only for callers with the scope `service`.
+        """
+
+    @_abc_1.abstractmethod
+    def PutExtensionText(
+        self,
+        request: _account_pb2.PutExtensionTextRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.PutExtensionTextResponse, _abc.Awaitable[_account_pb2.PutExtensionTextResponse]]:
+        """Stores a text of an extension of the gateway under a name, encrypted. Fails with
+        `ALREADY_EXISTS` if `only_new` is set and the name has a text that has not ended. Only for
+        callers with the scope `service`.
+        """
+
+    @_abc_1.abstractmethod
+    def GetExtensionText(
+        self,
+        request: _account_pb2.GetExtensionTextRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_pb2.GetExtensionTextResponse, _abc.Awaitable[_account_pb2.GetExtensionTextResponse]]:
+        """Returns a text of an extension. Fails with `NOT_FOUND` if there is none, or it has ended. Only for
+        callers with the scope `service`.
         """
 
 def add_AccountServiceServicer_to_server(servicer: AccountServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

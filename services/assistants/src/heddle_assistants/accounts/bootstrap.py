@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr, field_validator
 from heddle_assistants.accounts.addresses import Addresses
 from heddle_assistants.accounts.api_keys import ApiKeys
 from heddle_assistants.accounts.collections import Collections
+from heddle_assistants.accounts.extension_texts import ExtensionTexts
 from heddle_assistants.accounts.key_text import Peppers
 from heddle_assistants.accounts.organizations import Organizations, reseal
 from heddle_assistants.accounts.owner_organizations import create_default_organization
@@ -149,6 +150,7 @@ async def account_service(
         api_keys,
         ResolvedSettings(database, keys),
         Collections(database),
+        ExtensionTexts(database, keys),
     )
     return bind(pb_grpc.add_AccountServiceServicer_to_server, servicer)
 

@@ -18,6 +18,7 @@ from heddle_assistants.accounts import access, checks
 from heddle_assistants.accounts.addresses import Addresses
 from heddle_assistants.accounts.api_keys import ApiKeys, usable
 from heddle_assistants.accounts.collections import Collections
+from heddle_assistants.accounts.extension_texts import ExtensionTexts
 from heddle_assistants.accounts.organizations import Organization, Organizations
 from heddle_assistants.accounts.provider_tests import ProviderTests
 from heddle_assistants.accounts.resolved_settings import ResolvedSettings
@@ -43,6 +44,22 @@ class AccountServicer(SignInServicer):
     keys: ApiKeys
     settings: ResolvedSettings
     collections: Collections
+    extension_texts: ExtensionTexts
+
+    async def PutExtensionText(
+        self, request: pb.PutExtensionTextRequest, context: Context
+    ) -> pb.PutExtensionTextResponse:
+        """Store a text of an extension."""
+        require_service(caller().identity)
+        await self.extension_texts.put(request)
+        return pb.PutExtensionTextResponse()
+
+    async def GetExtensionText(
+        self, request: pb.GetExtensionTextRequest, context: Context
+    ) -> pb.GetExtensionTextResponse:
+        """Return a text of an extension."""
+        require_service(caller().identity)
+        return pb.GetExtensionTextResponse(text=await self.extension_texts.get(request.name))
 
     async def ResolveKey(
         self, request: pb.ResolveKeyRequest, context: Context

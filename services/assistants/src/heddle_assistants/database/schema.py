@@ -345,6 +345,15 @@ sign_in_attempts = Table(
 """Failures to sign in, by the keyed digest of an address or a client, and used confirmations, until
 they are forgotten."""
 
+extension_texts = Table(
+    "extension_texts",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("sealed", Text, nullable=False),
+    Column("expires_at", Seconds, index=True),
+)
+"""What extensions of the gateway store, encrypted. A text without `expires_at` stays."""
+
 usage = Table(
     "usage",
     metadata,

@@ -46,8 +46,8 @@ from heddle_assistants.database.schema import passwords
 
 log = structlog.get_logger(__name__)
 PASSWORD = "password"  # noqa: S105 - the name of a method
-LAMB = "lamb"
-"""The provider, and the method, of users whose passwords LAMB has accepted."""
+_VOUCHING = {"lamb", "lti"}
+"""The providers that are methods: LAMB, which accepts passwords, and learning platforms."""
 UNKNOWN_ADDRESS = "unknown"
 Started = tuple[pb.Session, str]
 """A session and its token."""
@@ -108,8 +108,9 @@ class SignIn:
         if target is None:
             message = f"No user has the address {email[:200]}, or the user is disabled."
             raise await self._refused(rows, message)
-        method = LAMB if request.provider == LAMB else f"oidc:{request.provider}"
-        claims = request.groups
+        provider = request.provider
+        method = provider if provider in _VOUCHING else f"oidc:{provider}"
+        claims = None if request.groups_unknown else request.groups
         return await self._start(target, method, all_organizations=not allowed, claims=claims)
 
     async def switch(self, token: str, organization: str) -> Started:
