@@ -39,12 +39,10 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 async def main(folder: Path) -> int:
-    """Run the demonstration with an assistant in an empty folder, and return the exit code."""
+    """Run the demonstration with the assistants of a folder, and return the exit code."""
     manual = manual_folder()
     if manual is None:
         raise SystemExit("The package mercurial is missing. Run `make demo` to install it.")
-    assistant = _EXAMPLE.read_text().replace(_DEFAULT_MODEL, _EMBEDDED_MODEL)
-    (folder / _EXAMPLE.name).write_text(assistant)
     settings = StackSettings(
         devstack=DevstackSettings(),
         gateway=GatewaySettings(listen=ANY_PORT, development=True, drain_wait=0),
@@ -118,5 +116,7 @@ async def chunks(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
 
 if __name__ == "__main__":
     logs.configure("demo", "ERROR")
+    assistant = _EXAMPLE.read_text().replace(_DEFAULT_MODEL, _EMBEDDED_MODEL)
     with TemporaryDirectory() as folder:
+        (Path(folder) / _EXAMPLE.name).write_text(assistant)
         sys.exit(uvloop.run(main(Path(folder))))
