@@ -14,6 +14,7 @@ from sqlalchemy import select, update
 SETTINGS = {
     "setups": {"default": {"providers": {"openai": {"api_key": "own-key-of-uni"}}}},
     "embedding_model": "multilingual-e5-small-q4",
+    "reranking_model": "bge-reranker",
     "kb_server": {"url": "http://kb.uni.example", "api_key": "kb-key-of-uni"},
 }
 SYSTEM = {
@@ -38,6 +39,7 @@ async def test_an_owner_gets_what_the_organisation_has_set_up(accounts: Accounts
         "kb-key-of-uni",
     )
     assert found.embedding_model == "multilingual-e5-small-q4"
+    assert found.reranking_model == "bge-reranker"
     assert found.HasField("user_id")
     found.ClearField("user_id")
     assert found == await accounts.settings(organization="uni")

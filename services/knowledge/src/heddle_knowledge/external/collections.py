@@ -80,6 +80,13 @@ class ExternalCollections:
         known = {each.info().model for each in await self.embedders()} if chosen else ()
         return chosen if chosen in known else ""
 
+    async def reranking_model(self, organization: str) -> str:
+        """Return the organisation's choice for its searches; empty if nothing reorders them."""
+        try:
+            return (await self._configured(organization)).reranking_model
+        except BackendUnavailableError:
+            return ""
+
     async def check(self, collection: Collection) -> None:
         """Search a new collection, so that none is made that cannot be searched.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
@@ -13,7 +14,12 @@ from heddle_runtime.rpc.organization_settings import may_trace_texts
 from heddle_runtime.telemetry import content
 
 from heddle_knowledge.collection.access import Owner, Reader, lender_of
-from heddle_knowledge.collection.types import EMBEDDED, FORMER_ID, Collection
+from heddle_knowledge.collection.types import (
+    EMBEDDED,
+    FORMER_ID,
+    Collection,
+    SearchOptions,
+)
 from heddle_knowledge.errors import BackendError, CollectionNotFoundError, no_collection
 from heddle_knowledge.external.collections import ENGINES
 from heddle_knowledge.service.calls import (
@@ -77,8 +83,11 @@ class CollectionSearchCalls(Calls):
         except CollectionNotFoundError:
             return await self._search_sources(request, reader, reference)
         if collection.backend == EMBEDDED:
+            options = search_options(request)
+            if not request.reranking and await self._reranks(reader):
+                options = replace(options, reranking="model")
             with measured_search(store.engine, reason):
-                result = await _search_store(store, collection, request, where)
+                result = await _search_store(store, collection, request, where, options)
                 await self._describe_texts(reader, request.query, result.passages)
                 return result
         if collection.backend in ENGINES:
@@ -93,6 +102,12 @@ class CollectionSearchCalls(Calls):
         identifier = collection.settings.get(FORMER_ID, collection.name)
         owner = lender_of(collection)
         return await self._search_source(collection.backend, request, reader, owner, identifier)
+
+    async def _reranks(self, reader: Reader) -> bool:
+        """Return whether the organisation of an assistant has chosen the reranking model."""
+        model = self._backends.reranking_model
+        organization = reader.owner.organization
+        return bool(model) and model == await self._backends.external.reranking_model(organization)
 
     async def _search_sources(
         self, request: pb.SearchCollectionsRequest, reader: Reader, reference: str
@@ -160,6 +175,7 @@ async def _search_store(
     collection: "Collection",
     request: pb.SearchCollectionsRequest,
     where: "Condition",
+    options: SearchOptions,
 ) -> pb.CollectionPassages:
     passages = await store.passages.search(
         collection.id,
@@ -168,7 +184,7 @@ async def _search_store(
         threshold=request.threshold,
         mode=choice(pb.SearchMode.DESCRIPTOR, request.mode, "hybrid"),
         where=where,
-        options=search_options(request),
+        options=options,
     )
     count_if_empty(store.engine, passages)
     describe_search(collection.public_id, request.top_k or _DEFAULT_TOP_K, passages)

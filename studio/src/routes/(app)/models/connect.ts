@@ -20,6 +20,7 @@ export type Organization = components["schemas"]["StoredOrganization"];
 export const DEFAULT_MODEL = "global_default_model";
 export const SMALL_MODEL = "small_fast_model";
 export const EMBEDDING_MODEL = "embedding_model";
+export const RERANKING_MODEL = "reranking_model";
 /** The connector of the default model. */
 const DEFAULT_CONNECTOR = "default";
 /** LAMB has another name for this provider. */
