@@ -1,7 +1,7 @@
 """Tests the settings of a provider: asks it for its models, and explains what fails.
 
 After a failure, the test asks other addresses of the same host: with the other scheme, and with or
-without `/v1`. It suggests the first at which the provider answers.
+without `/v1`, and without what follows it. It suggests the first at which the provider answers.
 """
 
 from collections.abc import Sequence
@@ -90,7 +90,8 @@ async def _other_address(candidate: Candidate, explanation: Explanation) -> tupl
     """Return the explanation with what other addresses tell, and the address to use instead."""
     address, problem = candidate.base_url, explanation.problem
     if problem in _AT_ANOTHER_PATH:
-        other = address.removesuffix(_VERSION) if address.endswith(_VERSION) else address + _VERSION
+        base, version, rest = address.partition(_VERSION)
+        other = base if version and not rest else base + _VERSION
         models, failed = await _ask(candidate.at(other), _PROBE_SECONDS)
         if models or (failed is not None and failed.problem in _ANSWERS):
             return Explanation(pb.PROVIDER_PROBLEM_PATH), other

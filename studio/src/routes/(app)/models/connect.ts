@@ -67,6 +67,10 @@ export function storedProvider(settings: Json, connector: string): Json | null {
 
 const addressName = (provider: Json): string => nameOf(provider, "base_url", "endpoint", "url");
 
+/** Return an address with a scheme: people leave it out. The test suggests the other one if it is wrong. */
+export const withScheme = (address: string): string =>
+  !address.trim() || address.includes("://") ? address.trim() : `https://${address.trim()}`;
+
 export function entryOf(provider: Json | null): Entry {
   const known = provider ?? {};
   const models = known["models"];
