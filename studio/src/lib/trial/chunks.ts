@@ -9,7 +9,6 @@ import {
   type StreamError,
   type Trace,
 } from "#lib/answers/answer.ts";
-import { progressText } from "./progress.ts";
 
 /** Where lines of progress are about no single tool. */
 const RUN = "heddle.run";
@@ -62,8 +61,7 @@ function addEvent(answer: Answer, { type, data = {} }: NonNullable<Chunk["event"
   const ends = data["action"] === RUN && data["done"] === true;
   if (type === "status" && !data["hidden"] && !ends) {
     const kind = data["action"] === "heddle.warning" ? "warning" : "progress";
-    const description = String(data["description"] ?? "");
-    answer.statuses.push({ text: kind === "warning" ? description : progressText(description), seconds, kind });
+    answer.statuses.push({ text: String(data["description"] ?? ""), seconds, kind });
   }
   if (type === "source") answer.sources.push(...sources(data));
 }
