@@ -19,8 +19,8 @@ _MESSAGES: Mapping["pb.ProviderProblem.ValueType", str] = {
     "there.",
     pb.PROVIDER_PROBLEM_KEY: "The provider does not accept the key. Copy the whole key again, or "
     "make a new one at the provider.",
-    pb.PROVIDER_PROBLEM_SCHEME: "The address begins with the wrong one of http and https. "
-    "Change it to {suggestion}.",
+    pb.PROVIDER_PROBLEM_SCHEME: "The address is right but for its beginning: http and https are "
+    "mixed up. Change it to {suggestion}.",
     pb.PROVIDER_PROBLEM_PATH: "The server at {address} answers, but has no list of models there. "
     "Check the end of the address: for many servers it is /v1.",
     pb.PROVIDER_PROBLEM_PRIVATE_ADDRESS: "The address is in a private network that the operator "
