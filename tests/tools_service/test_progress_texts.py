@@ -24,6 +24,8 @@ def lines_of(tree: ast.AST) -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Attribute(attr="status"), args=[line]):
                 yield from texts(line)
+            case _:
+                pass
 
 
 def texts(line: ast.expr) -> Iterator[str]:
@@ -37,6 +39,8 @@ def texts(line: ast.expr) -> Iterator[str]:
         case ast.IfExp(_, one, other):
             yield from texts(one)
             yield from texts(other)
+        case _:
+            raise AssertionError(ast.unparse(line))
 
 
 def test_the_studio_has_a_text_for_each_line_of_progress() -> None:
