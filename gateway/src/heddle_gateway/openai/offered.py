@@ -16,7 +16,6 @@ from heddle_gateway.services import LIST_SECONDS, items
 from heddle_gateway.state import State
 
 log = structlog.get_logger(__name__)
-_PUBLISHED = (pb.SELECTION_UNSPECIFIED, pb.SELECTION_USABLE)
 
 
 async def offered(
@@ -41,7 +40,7 @@ async def offer_only(
     state: State, request: pb.ListAssistantsRequest, response: pb.ListAssistantsResponse
 ) -> pb.ListAssistantsResponse:
     """Return a page of assistants: of published ones, and for members of any, what is offered."""
-    if request.selection not in _PUBLISHED and has(caller().identity, "manage_assistants"):
+    if request.selection > pb.SELECTION_USABLE and has(caller().identity, "manage_assistants"):
         return response
     return pb.ListAssistantsResponse(
         assistants=await offered(state, response.assistants),

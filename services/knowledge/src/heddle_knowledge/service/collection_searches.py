@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
@@ -15,6 +14,7 @@ from heddle_runtime.telemetry import content
 
 from heddle_knowledge.collection.access import Owner, Reader, lender_of
 from heddle_knowledge.collection.types import (
+    DEFAULT_VECTOR_WEIGHT,
     EMBEDDED,
     FORMER_ID,
     Collection,
@@ -33,7 +33,7 @@ from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.service.limits import search_violations
 from heddle_knowledge.service.messages import passage_message
 from heddle_knowledge.service.metrics import count_if_empty, describe_search, measured_search
-from heddle_knowledge.service.requests import choice, search_options
+from heddle_knowledge.service.requests import choice
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.engines.conditions import Condition
@@ -83,9 +83,7 @@ class CollectionSearchCalls(Calls):
         except CollectionNotFoundError:
             return await self._search_sources(request, reader, reference)
         if collection.backend == EMBEDDED:
-            options = search_options(request)
-            if not request.reranking and await self._reranks(reader):
-                options = replace(options, reranking="model")
+            options = await self._options(request, reader)
             with measured_search(store.engine, reason):
                 result = await _search_store(store, collection, request, where, options)
                 await self._describe_texts(reader, request.query, result.passages)
@@ -103,11 +101,20 @@ class CollectionSearchCalls(Calls):
         owner = lender_of(collection)
         return await self._search_source(collection.backend, request, reader, owner, identifier)
 
-    async def _reranks(self, reader: Reader) -> bool:
-        """Return whether the organisation of an assistant has chosen the reranking model."""
+    async def _options(self, request: pb.SearchCollectionsRequest, reader: Reader) -> SearchOptions:
+        """Return the options of a search, with the choice of its organisation."""
         model = self._backends.reranking_model
-        organization = reader.owner.organization
-        return bool(model) and model == await self._backends.external.reranking_model(organization)
+        reranking = choice(pb.Reranking.DESCRIPTOR, request.reranking, "none")
+        if model and not request.reranking:
+            chosen = await self._backends.external.chosen(reader.owner.organization)
+            reranking = "model" if chosen.reranking_model == model else "none"
+        has_weight = request.HasField("vector_weight")
+        return SearchOptions(
+            recency_weight=request.recency_weight,
+            vector_weight=request.vector_weight if has_weight else DEFAULT_VECTOR_WEIGHT,
+            reranking=reranking,
+            only_relevant=request.only_relevant,
+        )
 
     async def _search_sources(
         self, request: pb.SearchCollectionsRequest, reader: Reader, reference: str
