@@ -112,4 +112,4 @@ async def test_searches_are_reordered_by_the_model_that_their_organisation_chose
                 )
                 await stub.SearchCollections(request, **new_call_options(10))
 
-    assert [query for query, _ in reranker.asked] == ["uni 0"]
+    assert [query for query, _ in reranker.calls] == ["uni 0"]

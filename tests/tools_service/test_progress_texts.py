@@ -14,8 +14,8 @@ TOOLS = Path(str(files(heddle_tools_service.tools)))
 
 def patterns() -> list[re.Pattern[str]]:
     """Return what the studio recognises."""
-    found = re.findall(r"/(\^.+)/,\s+\"answer\.", PHRASES.read_text())
-    return [re.compile(each.replace("(?<", "(?P<")) for each in found]
+    expressions = re.findall(r"/(\^.+)/,\s+\"answer\.", PHRASES.read_text())
+    return [re.compile(each.replace("(?<", "(?P<")) for each in expressions]
 
 
 def lines_of(tree: ast.AST) -> Iterator[str]:

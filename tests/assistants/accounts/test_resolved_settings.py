@@ -38,8 +38,8 @@ async def test_an_owner_gets_what_the_organisation_has_set_up(accounts: Accounts
         "http://kb.uni.example",
         "kb-key-of-uni",
     )
-    assert found.embedding_model == "multilingual-e5-small-q4"
-    assert found.reranking_model == "bge-reranker"
+    for name in ("embedding_model", "reranking_model"):
+        assert getattr(found, name) == SETTINGS[name]
     assert found.HasField("user_id")
     found.ClearField("user_id")
     assert found == await accounts.settings(organization="uni")
