@@ -25,7 +25,6 @@ help: ## Show this list
 demo up: export HEDDLE_GATEWAY_DEVELOPMENT ?= true
 demo up: export HEDDLE_END_WITH_PARENT ?= true
 up: export HEDDLE_DEVSTACK_LOG ?= file
-demo: export HEDDLE_ASSISTANTS_DIR ?= examples/assistants
 demo: export HEDDLE_TOOLS_PLUGINS_DIR ?= examples/plugins
 # An installation that takes over LAMB's assistants begins without examples.
 ifeq ($(HEDDLE_MIGRATION_LAMB_DATABASE)$(HEDDLE_LAMB_DATABASE)$(HEDDLE_LAMB_URL),)

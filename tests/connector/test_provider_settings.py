@@ -85,6 +85,7 @@ FAILURES = {
     "wrong key": ("{url}/v1", "sk-wrong", "key", "Copy the whole key again", ""),
     "https for http": ("{tls}/v1", KEY, "scheme", "Change it to", "{url}/v1"),
     "no /v1": ("{url}", KEY, "path", "Change the address", "{url}/v1"),
+    "a route": ("{url}/v1/chat/completions", KEY, "path", "Change the address", "{url}/v1"),
     "another path": ("{url}/elsewhere", KEY, "path", "Check the end of the address", ""),
     "no models": ("{url}/empty", KEY, "no_models", "Load a model there", ""),
     "timeout": ("{url}/silent", KEY, "timeout", "did not answer within 0.5 s", ""),

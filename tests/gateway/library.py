@@ -30,6 +30,7 @@ SECRET = "s" * 32
 PEOPLE = {
     "ana": {"subject": "ana@example.org", "organization": "uni", "scopes": ["creator"]},
     "ben": {"subject": "ben@example.org", "organization": "uni", "scopes": ["creator"]},
+    "mia": {"subject": "mia@example.org", "organization": "uni", "scopes": []},
     "head": {
         "subject": "head@example.org",
         "organization": "uni",

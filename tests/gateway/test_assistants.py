@@ -177,6 +177,7 @@ async def test_lists_offer_none_for_debugging_and_none_that_is_not_set_up(
     assert (await shelf["ana"].get("/v1/models")).json()["data"] == []
     for person in ("ana", "ben"):
         assert (await shelf[person].get("/assistants")).json()["assistants"] == []
+    assert (await shelf["mia"].get("/assistants?selection=all")).json()["assistants"] == []
     own = (await shelf["ana"].get("/assistants?selection=own")).json()["assistants"]
     assert len(own) == 1
 

@@ -25,6 +25,9 @@ async def test_a_trace_shows_lengths_instead_of_what_tools_found(harness: Harnes
     trace = events[-2].trace
     assert trace.prompt[0].parts[0] == "\n\n[a: 8 characters]\n\n \n\nmail [redacted]\n\n"
     assert [(s.name, s.output_chars) for s in trace.steps] == [("a", 8), ("model", 5)]
+    assert (
+        trace.steps[-1].elapsed.ToNanoseconds() > 0
+    )  # the answer has not ended, but the model has
     assert "sk-abc" not in str(trace)
     assert "found it" not in str(trace.prompt)
 

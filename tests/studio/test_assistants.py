@@ -90,7 +90,7 @@ def test_paging_and_searching_many_assistants_is_fast(many: Studio) -> None:
     assert max(durations) < MAX_SECONDS, durations
 
 
-def test_models_that_show_prompts_are_chosen_on_request_only(development: Studio) -> None:
+def test_models_that_show_prompts_are_not_offered_for_a_new_assistant(development: Studio) -> None:
     with development.screen() as screen:
         page = screen.page
         screen.open("assistants?new")
@@ -98,14 +98,13 @@ def test_models_that_show_prompts_are_chosen_on_request_only(development: Studio
         expect(model).to_have_value("default/default")
         expect(model.get_by_text("bypass")).to_have_count(0)
         page.get_by_label("Title", exact=True).fill("Shows its prompt")
-        page.get_by_label("Show debugging models").check()
-        model.select_option("bypass/debug-bypass")
+        expect(page.get_by_label("Show debugging models")).to_have_count(0)
         screen.check()
         page.get_by_role("button", name="Create").click()
         page.wait_for_url("**/studio/assistants/*")
         expect(page.get_by_role("heading", level=1)).to_have_text("Shows its prompt")
         assistant = stored(development, page.url.rpartition("/")[2])
-    assert assistant["model"] == {"connector": "bypass", "model": "debug-bypass"}
+    assert assistant["model"] == {"connector": "default", "model": "default"}
     assert assistant["name"] == "Shows_its_prompt"
 
 

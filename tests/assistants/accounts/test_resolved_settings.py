@@ -14,6 +14,7 @@ from sqlalchemy import select, update
 SETTINGS = {
     "setups": {"default": {"providers": {"openai": {"api_key": "own-key-of-uni"}}}},
     "embedding_model": "multilingual-e5-small-q4",
+    "reranking_model": "bge-reranker",
     "kb_server": {"url": "http://kb.uni.example", "api_key": "kb-key-of-uni"},
 }
 SYSTEM = {
@@ -37,7 +38,8 @@ async def test_an_owner_gets_what_the_organisation_has_set_up(accounts: Accounts
         "http://kb.uni.example",
         "kb-key-of-uni",
     )
-    assert found.embedding_model == "multilingual-e5-small-q4"
+    for name in ("embedding_model", "reranking_model"):
+        assert getattr(found, name) == SETTINGS[name]
     assert found.HasField("user_id")
     found.ClearField("user_id")
     assert found == await accounts.settings(organization="uni")

@@ -26,10 +26,10 @@ class ShortestFirst:
     """A reranking model that likes short texts, and remembers what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, int]] = []
+        self.calls: list[tuple[str, int]] = []
 
     async def rerank(self, query: str, texts: Sequence[str]) -> Scores:
-        self.asked.append((query, len(texts)))
+        self.calls.append((query, len(texts)))
         return np.array([-len(text) for text in texts], dtype=np.float32)
 
 

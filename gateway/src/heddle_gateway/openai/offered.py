@@ -8,13 +8,14 @@ import structlog
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.connector.v1.connector_pb2 import ListConnectorsRequest
 from heddle_runtime.errors import HeddleError
+from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.callers import DEFAULT_ORGANIZATION
+from heddle_runtime.identity.permissions import has
 
 from heddle_gateway.services import LIST_SECONDS, items
 from heddle_gateway.state import State
 
 log = structlog.get_logger(__name__)
-_PUBLISHED = (pb.SELECTION_UNSPECIFIED, pb.SELECTION_USABLE)
 
 
 async def offered(
@@ -38,8 +39,8 @@ async def offered(
 async def offer_only(
     state: State, request: pb.ListAssistantsRequest, response: pb.ListAssistantsResponse
 ) -> pb.ListAssistantsResponse:
-    """Return a page of assistants; those who may use published ones see only what is offered."""
-    if request.selection not in _PUBLISHED:
+    """Return a page of assistants: of published ones, and for members of any, what is offered."""
+    if request.selection > pb.SELECTION_USABLE and has(caller().identity, "manage_assistants"):
         return response
     return pb.ListAssistantsResponse(
         assistants=await offered(state, response.assistants),

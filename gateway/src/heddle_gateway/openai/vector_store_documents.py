@@ -17,7 +17,6 @@ from heddle_gateway.transcoding.schemas import described_as, response_model
 
 MAX_PARTS = 1_000_000_000
 _STATISTICS = knowledge_pb2.GetCollectionStatisticsResponse.DESCRIPTOR
-StatisticsJson = Annotated[dict[str, Any], described_as(_STATISTICS)]
 _PASSAGES = knowledge_pb2.ListPassagesResponse.DESCRIPTOR
 _PAGES = knowledge_pb2.ListPagesResponse.DESCRIPTOR
 routes = Routes("vector stores")

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -30,12 +31,15 @@ QUESTION = "What are the three phases of a changeset?"
 ASSISTANT = "lamb_assistant.file-1"
 ANY_PORT = "127.0.0.1:0"
 ANSWER_TIMEOUT_SECONDS = 120.0
+_EXAMPLE = Path("examples/assistants/mercurial-guide.yaml")
+_DEFAULT_MODEL = "{connector: default, model: default}"
+_EMBEDDED_MODEL = "{connector: local, model: smollm2-135m-instruct}"
 
 console = Console(highlight=False, soft_wrap=True)
 
 
-async def main() -> int:
-    """Run the demonstration and return the exit code."""
+async def main(folder: Path) -> int:
+    """Run the demonstration with the assistants of a folder, and return the exit code."""
     manual = manual_folder()
     if manual is None:
         raise SystemExit("The package mercurial is missing. Run `make demo` to install it.")
@@ -46,9 +50,7 @@ async def main() -> int:
         knowledge=KnowledgeSettings(listen=ANY_PORT, drain_wait=0),
         orchestrator=OrchestratorSettings(listen=ANY_PORT, drain_wait=0),
         connector=ConnectorSettings(listen=ANY_PORT, drain_wait=0),
-        assistants=AssistantsSettings(
-            listen=ANY_PORT, assistants_dir=Path("examples/assistants"), drain_wait=0
-        ),
+        assistants=AssistantsSettings(listen=ANY_PORT, assistants_dir=folder, drain_wait=0),
     )
     async with stack(settings) as running, serving(running.gateway, settings.gateway) as address:
         console.print(f"[bold]1. Ingest the manual of Mercurial[/] ({manual.name})")
@@ -114,4 +116,7 @@ async def chunks(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
 
 if __name__ == "__main__":
     logs.configure("demo", "ERROR")
-    sys.exit(uvloop.run(main()))
+    assistant = _EXAMPLE.read_text().replace(_DEFAULT_MODEL, _EMBEDDED_MODEL)
+    with TemporaryDirectory() as folder:
+        (Path(folder) / _EXAMPLE.name).write_text(assistant)
+        sys.exit(uvloop.run(main(Path(folder))))

@@ -9,10 +9,9 @@ import {
   type StreamError,
   type Trace,
 } from "#lib/answers/answer.ts";
-import { t } from "#lib/i18n/index.svelte.ts";
 
-/** The line of progress that the server writes when all tools have ended. */
-const MERGING = "merging tool outputs";
+/** Where lines of progress are about no single tool. */
+const RUN = "heddle.run";
 
 interface Chunk {
   choices?: {
@@ -58,11 +57,11 @@ export function add(answer: Answer, content: unknown, seconds: number): void {
 }
 
 function addEvent(answer: Answer, { type, data = {} }: NonNullable<Chunk["event"]>, seconds: number): void {
-  if (type === "status" && !data["hidden"]) {
+  // The line that ends the progress says what the report says.
+  const ends = data["action"] === RUN && data["done"] === true;
+  if (type === "status" && !data["hidden"] && !ends) {
     const kind = data["action"] === "heddle.warning" ? "warning" : "progress";
-    const description = String(data["description"] ?? "");
-    const text = description === MERGING ? t("trial.merging") : description;
-    answer.statuses.push({ text, seconds, kind });
+    answer.statuses.push({ text: String(data["description"] ?? ""), seconds, kind });
   }
   if (type === "source") answer.sources.push(...sources(data));
 }

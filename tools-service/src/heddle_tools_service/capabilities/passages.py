@@ -1,5 +1,6 @@
 """Capability: passages of documents."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,6 +9,8 @@ from typing import Literal, Protocol
 from heddle.knowledge.v1 import knowledge_pb2
 
 Reranking = Literal["none", "model"]
+IDENTIFIER = re.compile(r"vs_[0-9a-f]{32}")
+"""What names a collection without a name for people."""
 
 
 @dataclass(frozen=True, slots=True)

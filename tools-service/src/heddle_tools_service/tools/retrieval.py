@@ -1,7 +1,6 @@
 """The shared parts of the tools that search collections: options, search, failures."""
 
 import asyncio
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -9,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from heddle_tools_service.capabilities.passages import (
+    IDENTIFIER,
     NO_OPTIONS,
     FailedSearch,
     PassageResults,
@@ -34,7 +34,7 @@ RerankingOption = Annotated[
     Field(
         title="Reordering",
         description="What reorders the best passages: model asks the reranking model of the "
-        "knowledge service",
+        "knowledge service, none asks it only if the organisation has chosen it",
     ),
 ]
 NamedCollections = Annotated[
@@ -42,7 +42,6 @@ NamedCollections = Annotated[
 ]
 _TRIAL_SECONDS = 2.0
 _TRIAL_QUERY = "What is this?"
-_IDENTIFIER = re.compile(r"vs_[0-9a-f]{32}")
 _NO_QUERY = "No user message found for query"
 
 
@@ -108,7 +107,7 @@ def chosen(config: Any) -> tuple[str, ...]:  # noqa: ANN401 - any configuration 
 
 def spoken(collections: Collection[str]) -> str:
     """Return collections as a status names them: identifiers say nothing to people."""
-    return ", ".join(each for each in collections if not _IDENTIFIER.fullmatch(each)) or "documents"
+    return ", ".join(each for each in collections if not IDENTIFIER.fullmatch(each)) or "documents"
 
 
 def any_chosen(context: OfferContext[Any]) -> bool:

@@ -27,7 +27,7 @@ class RubricConfig(ToolConfig):
 
     rubric_id: Annotated[str | int, Input("rubric")] = Field(
         title="Rubric",
-        description="ID of the rubric to use",
+        description="The rubric that assesses the work",
         examples=["550e8400-e29b-41d4-a716-446655440000"],
     )
     format: Literal["markdown", "json"] = Field(

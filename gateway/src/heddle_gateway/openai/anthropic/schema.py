@@ -76,7 +76,6 @@ class OtherBlock(Model):
 
 
 Part = TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | OtherBlock
-_Parts = Annotated[list[Annotated[Part, BY_TYPE]], Field(max_length=MAX_PARTS)]
 
 
 class ToolResultBlock(Model):

@@ -9,7 +9,6 @@ from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ModelReplaced, ToolCal
 from heddle.orchestrator.v1.orchestrator_pb2 import (
     Decision,
     Output,
-    RunEvent,
     Status,
     ToolFinished,
     ToolStarted,
@@ -116,13 +115,6 @@ def output(event: Output) -> dict[str, Any]:
         "payload": members(event.payload_json),
     }
     return {"type": "output", "data": data}
-
-
-def agent_event(event: RunEvent) -> dict[str, Any]:
-    """Return a decision or an output of the routing agent."""
-    if event.HasField("decision"):
-        return decision(event.decision)
-    return output(event.output)
 
 
 def tool_call(call: ToolCall) -> dict[str, Any]:

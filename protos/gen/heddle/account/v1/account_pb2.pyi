@@ -1208,6 +1208,7 @@ class ResolveSettingsResponse(_message.Message):
     SEARCH_SERVERS_FIELD_NUMBER: _builtins.int
     EMBEDDING_MODEL_FIELD_NUMBER: _builtins.int
     CHAT_FIELD_NUMBER: _builtins.int
+    RERANKING_MODEL_FIELD_NUMBER: _builtins.int
     organization: _builtins.str
     """The organisation's slug."""
     default_model: _builtins.str
@@ -1234,6 +1235,10 @@ class ResolveSettingsResponse(_message.Message):
     """The most lenient policy for tools that change something: `on_change` of the settings."""
     embedding_model: _builtins.str
     """The embedding model of new collections that name none: `embedding_model` of the settings."""
+    reranking_model: _builtins.str
+    """The reranking model of searches that leave it to the organisation: `reranking_model` of the
+    settings. Empty if nothing reorders what they find.
+    """
     @_builtins.property
     def providers(self) -> _containers.MessageMap[_builtins.str, Global___Provider]:
         """By the name of a provider, how to reach it."""
@@ -1282,10 +1287,11 @@ class ResolveSettingsResponse(_message.Message):
         search_servers: _abc.Mapping[_builtins.str, Global___SearchServer] | None = ...,
         embedding_model: _builtins.str = ...,
         chat: Global___ChatSettings | None = ...,
+        reranking_model: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "chat", b"chat", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "moodle", b"moodle", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "chat", b"chat", "default_model", b"default_model", "embedding_model", b"embedding_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "search_servers", b"search_servers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge", "_knowledge_store", b"_knowledge_store", "_moodle", b"_moodle", "_user_id", b"_user_id", "assistant_defaults_json", b"assistant_defaults_json", "chat", b"chat", "default_model", b"default_model", "embedding_model", b"embedding_model", "etag", b"etag", "knowledge", b"knowledge", "knowledge_store", b"knowledge_store", "mcp_servers", b"mcp_servers", "moodle", b"moodle", "on_change", b"on_change", "organization", b"organization", "providers", b"providers", "reranking_model", b"reranking_model", "search_servers", b"search_servers", "small_model", b"small_model", "system", b"system", "traces_without_content", b"traces_without_content", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__knowledge: _TypeAlias = _typing.Literal["knowledge"]  # noqa: Y015
     _WhichOneofArgType__knowledge: _TypeAlias = _typing.Literal["_knowledge", b"_knowledge"]  # noqa: Y015

@@ -136,7 +136,9 @@ class _Reranking:
 class _RerankingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reranking.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     RERANKING_UNSPECIFIED: _Reranking.ValueType  # 0
-    """`RERANKING_NONE`."""
+    """What the organisation of the caller has chosen: the service's reranking model if
+    `reranking_model` of its settings names it, otherwise nothing.
+    """
     RERANKING_NONE: _Reranking.ValueType  # 1
     """No reranking."""
     RERANKING_MODEL: _Reranking.ValueType  # 2
@@ -146,7 +148,9 @@ class Reranking(_Reranking, metaclass=_RerankingEnumTypeWrapper):
     """What reorders the best passages of a search."""
 
 RERANKING_UNSPECIFIED: Reranking.ValueType  # 0
-"""`RERANKING_NONE`."""
+"""What the organisation of the caller has chosen: the service's reranking model if
+`reranking_model` of its settings names it, otherwise nothing.
+"""
 RERANKING_NONE: Reranking.ValueType  # 1
 """No reranking."""
 RERANKING_MODEL: Reranking.ValueType  # 2

@@ -52,6 +52,7 @@ def resolved(
     response.default_model = _model(setup, system, "global_default_model")
     response.small_model = _model(setup, system, "small_fast_model")
     response.embedding_model = _first(setup, "embedding_model")
+    response.reranking_model = _first(setup, "reranking_model")
     response.traces_without_content = _object(setup, "telemetry").get("content", True) is not True
     response.on_change = CHANGES.get(str(on_change_setting(own)), CHANGES["never"])
     if (chat := _chat(own)) != pb.ChatSettings():

@@ -13,14 +13,14 @@ from heddle_connector.sdk import WEB_PAGE
 _UNAUTHORIZED, _FORBIDDEN = "401", "403"
 _PATH_STATUSES = ("301", "302", "307", "308", "400", "404", "405")
 _MESSAGES: Mapping["pb.ProviderProblem.ValueType", str] = {
-    pb.PROVIDER_PROBLEM_ADDRESS: "No server answers at {address}. Check the name and the port, and "
-    "that the server is running.",
+    pb.PROVIDER_PROBLEM_ADDRESS: "No server answers at {address}. Check the name and the port, "
+    "that the server is running, and that this machine can reach it.",
     pb.PROVIDER_PROBLEM_KEY_MISSING: "The provider needs a key. Enter the key from your account "
     "there.",
     pb.PROVIDER_PROBLEM_KEY: "The provider does not accept the key. Copy the whole key again, or "
     "make a new one at the provider.",
-    pb.PROVIDER_PROBLEM_SCHEME: "The address begins with the wrong one of http and https. "
-    "Change it to {suggestion}.",
+    pb.PROVIDER_PROBLEM_SCHEME: "The address is right but for its beginning: http and https are "
+    "mixed up. Change it to {suggestion}.",
     pb.PROVIDER_PROBLEM_PATH: "The server at {address} answers, but has no list of models there. "
     "Check the end of the address: for many servers it is /v1.",
     pb.PROVIDER_PROBLEM_PRIVATE_ADDRESS: "The address is in a private network that the operator "
@@ -30,7 +30,7 @@ _MESSAGES: Mapping["pb.ProviderProblem.ValueType", str] = {
     pb.PROVIDER_PROBLEM_TIMEOUT: "The server did not answer within {seconds:g} s. Check the "
     "address, and whether a firewall is in between. If the server is starting, try again.",
     pb.PROVIDER_PROBLEM_WEB_PAGE: "At {address} is a web page, not an interface for programs. "
-    "Enter the address of the interface: for many servers it ends in /v1.",
+    "The provider's documentation names the address of the interface (API).",
     pb.PROVIDER_PROBLEM_CERTIFICATE: "The certificate of the server is not trusted. Give the "
     "server a valid certificate, or check the name in the address.",
     pb.PROVIDER_PROBLEM_REFUSED: "The provider refuses the request, or failed. Try again later; if "

@@ -1,7 +1,7 @@
 """Tests the settings of a provider: asks it for its models, and explains what fails.
 
 After a failure, the test asks other addresses of the same host: with the other scheme, and with or
-without `/v1`. It suggests the first at which the provider answers.
+without `/v1`, and without what follows it. It suggests the first at which the provider answers.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,11 @@ async def check_provider(candidate: Candidate) -> pb.CheckProviderResponse:
     models, explanation = await _ask(candidate.connector, SECONDS)
     if explanation is None:
         return pb.CheckProviderResponse(
-            models=[_listed(each) for each in models[:_MAX_MODELS]], base_url=address
+            models=[
+                pb.ListedModel(id=valid_text(it.name), title=valid_text(it.title or it.name))
+                for it in models[:_MAX_MODELS]
+            ],
+            base_url=address,
         )
     suggestion = ""
     if address and candidate.is_changeable:
@@ -90,12 +94,14 @@ async def _other_address(candidate: Candidate, explanation: Explanation) -> tupl
     """Return the explanation with what other addresses tell, and the address to use instead."""
     address, problem = candidate.base_url, explanation.problem
     if problem in _AT_ANOTHER_PATH:
-        other = address.removesuffix(_VERSION) if address.endswith(_VERSION) else address + _VERSION
+        base, version, rest = address.partition(_VERSION)
+        other = base if version and not rest else base + _VERSION
         models, failed = await _ask(candidate.at(other), _PROBE_SECONDS)
         if models or (failed is not None and failed.problem in _ANSWERS):
             return Explanation(pb.PROVIDER_PROBLEM_PATH), other
     if problem in _WITH_ANOTHER_SCHEME:
-        other = _with_other_scheme(address)
+        parts = urlsplit(address)
+        other = parts._replace(scheme="http" if parts.scheme == "https" else "https").geturl()
         if await _is_better(candidate.http, other, problem):
             return Explanation(pb.PROVIDER_PROBLEM_SCHEME), other
     if problem == pb.PROVIDER_PROBLEM_SCHEME:  # TLS fails, and so does plain HTTP
@@ -126,15 +132,6 @@ async def _is_better(
             return True
         return "http_status" in error.metadata and problem != pb.PROVIDER_PROBLEM_PATH
     return True
-
-
-def _with_other_scheme(address: str) -> str:
-    parts = urlsplit(address)
-    return parts._replace(scheme="http" if parts.scheme == "https" else "https").geturl()
-
-
-def _listed(model: Model) -> pb.ListedModel:
-    return pb.ListedModel(id=valid_text(model.name), title=valid_text(model.title or model.name))
 
 
 def requested_provider(request: pb.CheckProviderRequest, stored: Provider) -> Provider:

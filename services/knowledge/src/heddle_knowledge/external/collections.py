@@ -61,10 +61,7 @@ class ExternalCollections:
 
     async def servers(self, organization: str) -> list[pb.SearchServer]:
         """Return the servers of an organisation by name; none if its settings cannot be had."""
-        try:
-            settings = await self._configured(organization)
-        except BackendUnavailableError:
-            return []
+        settings = await self.chosen(organization)
         return [
             pb.SearchServer(name=name, backend=server.kind)
             for name, server in sorted(settings.search_servers.items())
@@ -73,10 +70,7 @@ class ExternalCollections:
 
     async def embedding_model(self, organization: str) -> str:
         """Return the organisation's choice for new collections; empty if there is none to use."""
-        try:
-            chosen = (await self._configured(organization)).embedding_model
-        except BackendUnavailableError:
-            return ""
+        chosen = (await self.chosen(organization)).embedding_model
         known = {each.info().model for each in await self.embedders()} if chosen else ()
         return chosen if chosen in known else ""
 
@@ -175,6 +169,13 @@ class ExternalCollections:
         http = self.http if own else self.guarded_http
         egress = None if own else self.egress
         return Server(name, url, server.api_key, http, egress, grpc_url, self.seconds)
+
+    async def chosen(self, organization: str) -> account_pb2.ResolveSettingsResponse:
+        """Return what an organisation has set up; nothing if its settings cannot be had."""
+        try:
+            return await self._configured(organization)
+        except BackendUnavailableError:
+            return account_pb2.ResolveSettingsResponse()
 
     async def _configured(self, organization: str) -> account_pb2.ResolveSettingsResponse:
         if self.settings is None:

@@ -13,7 +13,13 @@ from heddle_runtime.rpc.organization_settings import may_trace_texts
 from heddle_runtime.telemetry import content
 
 from heddle_knowledge.collection.access import Owner, Reader, lender_of
-from heddle_knowledge.collection.types import EMBEDDED, FORMER_ID, Collection
+from heddle_knowledge.collection.types import (
+    DEFAULT_VECTOR_WEIGHT,
+    EMBEDDED,
+    FORMER_ID,
+    Collection,
+    SearchOptions,
+)
 from heddle_knowledge.errors import BackendError, CollectionNotFoundError, no_collection
 from heddle_knowledge.external.collections import ENGINES
 from heddle_knowledge.service.calls import (
@@ -27,7 +33,7 @@ from heddle_knowledge.service.filtering import search_condition
 from heddle_knowledge.service.limits import search_violations
 from heddle_knowledge.service.messages import passage_message
 from heddle_knowledge.service.metrics import count_if_empty, describe_search, measured_search
-from heddle_knowledge.service.requests import choice, search_options
+from heddle_knowledge.service.requests import choice
 
 if TYPE_CHECKING:  # loads the engine
     from heddle_knowledge.engines.conditions import Condition
@@ -77,8 +83,9 @@ class CollectionSearchCalls(Calls):
         except CollectionNotFoundError:
             return await self._search_sources(request, reader, reference)
         if collection.backend == EMBEDDED:
+            options = await self._options(request, reader)
             with measured_search(store.engine, reason):
-                result = await _search_store(store, collection, request, where)
+                result = await _search_store(store, collection, request, where, options)
                 await self._describe_texts(reader, request.query, result.passages)
                 return result
         if collection.backend in ENGINES:
@@ -93,6 +100,21 @@ class CollectionSearchCalls(Calls):
         identifier = collection.settings.get(FORMER_ID, collection.name)
         owner = lender_of(collection)
         return await self._search_source(collection.backend, request, reader, owner, identifier)
+
+    async def _options(self, request: pb.SearchCollectionsRequest, reader: Reader) -> SearchOptions:
+        """Return the options of a search, with the choice of its organisation."""
+        model = self._backends.reranking_model
+        reranking = choice(pb.Reranking.DESCRIPTOR, request.reranking, "none")
+        if model and not request.reranking:
+            chosen = await self._backends.external.chosen(reader.owner.organization)
+            reranking = "model" if chosen.reranking_model == model else "none"
+        has_weight = request.HasField("vector_weight")
+        return SearchOptions(
+            recency_weight=request.recency_weight,
+            vector_weight=request.vector_weight if has_weight else DEFAULT_VECTOR_WEIGHT,
+            reranking=reranking,
+            only_relevant=request.only_relevant,
+        )
 
     async def _search_sources(
         self, request: pb.SearchCollectionsRequest, reader: Reader, reference: str
@@ -160,6 +182,7 @@ async def _search_store(
     collection: "Collection",
     request: pb.SearchCollectionsRequest,
     where: "Condition",
+    options: SearchOptions,
 ) -> pb.CollectionPassages:
     passages = await store.passages.search(
         collection.id,
@@ -168,7 +191,7 @@ async def _search_store(
         threshold=request.threshold,
         mode=choice(pb.SearchMode.DESCRIPTOR, request.mode, "hybrid"),
         where=where,
-        options=search_options(request),
+        options=options,
     )
     count_if_empty(store.engine, passages)
     describe_search(collection.public_id, request.top_k or _DEFAULT_TOP_K, passages)

@@ -9,13 +9,7 @@ from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.contract.enums import enum_names
 
 from heddle_knowledge.chunking.options import Chunking
-from heddle_knowledge.collection.types import (
-    DEFAULT_VECTOR_WEIGHT,
-    SHARES,
-    Collection,
-    SearchOptions,
-    Sharing,
-)
+from heddle_knowledge.collection.types import SHARES, Collection, Sharing
 from heddle_knowledge.engines.languages import language_of
 
 
@@ -68,15 +62,3 @@ def changes(request: pb.UpdateCollectionRequest, former: Collection) -> dict[str
 def document_time(request: pb.IngestDocumentRequest) -> datetime | None:
     """Return the time that a document is said to be of, in UTC."""
     return request.document_time.ToDatetime(UTC) if request.HasField("document_time") else None
-
-
-def search_options(request: pb.SearchCollectionsRequest) -> SearchOptions:
-    """Return the options for the order of passages."""
-    return SearchOptions(
-        recency_weight=request.recency_weight,
-        vector_weight=request.vector_weight
-        if request.HasField("vector_weight")
-        else DEFAULT_VECTOR_WEIGHT,
-        reranking=choice(pb.Reranking.DESCRIPTOR, request.reranking, "none"),
-        only_relevant=request.only_relevant,
-    )

@@ -126,7 +126,7 @@ def _place(source: tool_pb2.Source, texts: _Texts) -> str:
     page = source.attributes.get("page", "")
     parts: Sequence[str] = (
         source.title,
-        heading if len(heading) <= _MAX_HEADING_CHARS else "",
+        heading if len(heading) <= _MAX_HEADING_CHARS and heading != source.title else "",
         texts.page.format(page) if page else "",
     )
     return ", ".join(filter(None, parts))

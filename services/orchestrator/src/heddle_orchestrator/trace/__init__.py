@@ -53,12 +53,12 @@ class Tracing:
             async with aclosing(answer) as responses:
                 async for response in responses:
                     observed.take(response.events)
+                    observed.seconds = self._watch.seconds() - observed.start
                     yield response
         except (HeddleError, grpc.aio.AioRpcError) as error:
             observed.failure = from_rpc(error) if isinstance(error, grpc.aio.AioRpcError) else error
-            raise
-        finally:
             observed.seconds = self._watch.seconds() - observed.start
+            raise
 
     async def insert_into(
         self,

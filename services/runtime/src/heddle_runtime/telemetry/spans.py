@@ -95,11 +95,6 @@ def undrawn(traceparent: str) -> str:
     return f"{traceparent[:-3]}{_UNSAMPLED}" if traceparent else ""
 
 
-def without_flags(traceparent: str) -> str:
-    """Return the ids of a trace context. The library adds flags of its own, such as random ids."""
-    return traceparent[: _SPAN_ID.stop]
-
-
 def trace_of_calls(traceparent: str) -> str:
     """Return the trace context of a call that the current span makes.
 

@@ -20,6 +20,7 @@ export type Organization = components["schemas"]["StoredOrganization"];
 export const DEFAULT_MODEL = "global_default_model";
 export const SMALL_MODEL = "small_fast_model";
 export const EMBEDDING_MODEL = "embedding_model";
+export const RERANKING_MODEL = "reranking_model";
 /** The connector of the default model. */
 const DEFAULT_CONNECTOR = "default";
 /** LAMB has another name for this provider. */
@@ -65,6 +66,10 @@ export function storedProvider(settings: Json, connector: string): Json | null {
 }
 
 const addressName = (provider: Json): string => nameOf(provider, "base_url", "endpoint", "url");
+
+/** Return an address with a scheme: people leave it out. The test suggests the other one if it is wrong. */
+export const withScheme = (address: string): string =>
+  !address.trim() || address.includes("://") ? address.trim() : `https://${address.trim()}`;
 
 export function entryOf(provider: Json | null): Entry {
   const known = provider ?? {};

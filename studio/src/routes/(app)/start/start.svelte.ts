@@ -159,7 +159,10 @@ export class Start {
       this.#set({ assistantAsked: true });
       this.#set({ assistant: await things.makeAssistant(name, store, this.progress!) });
     }
-    return this.progress!.assistant;
+    const { assistant = "", mark } = this.progress!;
+    // Without it, documents that are added later go into another collection.
+    await things.adopt(store, mark, assistant).catch(() => {});
+    return assistant;
   }
 
   #set(changes: Partial<Progress>): void {

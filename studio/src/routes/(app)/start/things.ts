@@ -5,7 +5,7 @@ import { api, data } from "#lib/api/client.ts";
 import { ApiError } from "#lib/api/errors.ts";
 import type { components } from "#lib/api/schema.d.ts";
 import { upload } from "#lib/api/upload.ts";
-import { answeringFrom, createUnder } from "#lib/new-assistant.ts";
+import { answeringFrom, createUnder, MARK as OF_ASSISTANT } from "#lib/new-assistant.ts";
 
 type StoredFile = components["schemas"]["File"];
 type Attached = components["schemas"]["VectorStoreFile"];
@@ -110,6 +110,12 @@ export const makeAssistant = async (name: string, store: string, wish: Wish): Pr
   };
   return (await createUnder(name, members)).id;
 };
+
+/** Make a collection the one of an assistant's documents. */
+export async function adopt(store: string, mark: string, assistant: string): Promise<void> {
+  const body = { metadata: { [MARK]: mark, [OF_ASSISTANT]: assistant } };
+  await data(api.POST("/v1/vector_stores/{id}", { params: { path: { id: store } }, body }));
+}
 
 /** Delete what was made before the user gave up. */
 export async function discard(store: string, file: string): Promise<void> {

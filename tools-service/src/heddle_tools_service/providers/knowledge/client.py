@@ -19,7 +19,7 @@ from heddle_runtime.errors import (
 )
 from heddle_runtime.identity.call_metadata import new_call_options
 
-from heddle_tools_service.capabilities.passages import FailedSearch
+from heddle_tools_service.capabilities.passages import IDENTIFIER, FailedSearch
 from heddle_tools_service.sdk import ToolError, ToolUnavailableError
 
 _TIMEOUT_SECONDS = 120.0  # the time of a tool ends before
@@ -78,6 +78,9 @@ def failed_search(
     if isinstance(error, status_pb2.Status):
         error = tool_error(from_status(error))
     message = str(error).removesuffix(".")
+    if IDENTIFIER.fullmatch(collection):  # says nothing to people
+        message = message.replace(f" {collection!r}", "")
+        failure = failure.replace("Collection {!r}", "A collection").replace(" {!r}", "")
     if not message.startswith(CONFIGURATION_ERROR):
         message = f"{failure.format(collection)}: {message}."
     return FailedSearch(collection, message, isinstance(error, ToolUnavailableError))

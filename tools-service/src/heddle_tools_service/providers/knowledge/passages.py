@@ -18,7 +18,7 @@ from heddle_tools_service.providers.knowledge.pages import picture_uri
 from heddle_tools_service.sdk import ToolError
 
 _RERANKINGS = {
-    "none": pb.RERANKING_NONE,
+    "none": pb.RERANKING_UNSPECIFIED,
     "model": pb.RERANKING_MODEL,
 }
 _LIST_SECONDS = 2.0

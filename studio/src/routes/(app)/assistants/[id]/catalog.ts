@@ -102,5 +102,5 @@ export function neededMembers({ config_schema: schema }: Tool): string[] {
 export const needsOf = (tool: Tool, language: string): string[] =>
   neededMembers(tool).map((name) => {
     const properties = tool.config_schema["properties"] as Record<string, Schema>;
-    return textsOf(properties[name]!, language).title || name;
+    return textsOf(properties[name]!, language).title || name.replaceAll("_", " ");
   });

@@ -14,6 +14,7 @@ export const FIELDS = [
   "kb_server",
   "moodle",
   "mcp_servers",
+  "search_servers",
   "global_default_model",
   "small_fast_model",
   "output_hosts",
