@@ -40,16 +40,16 @@ RECORDED = {
     # 1,150 lines are the form of Responses: its options, its events and compaction; 800 are that of
     # Anthropic's Messages; 900 read the items of conversations, store and title turns and run
     # responses in the background. 190 are text completions, 450 are what MCP clients and readers of
-    # OpenAPI are offered, 80 encode several choices, and 60 give models the texts of files. 460 carry
-    # responses over WebSockets, with limits of their own, and 500 answer batches of requests.
+    # OpenAPI are offered, 80 encode several choices, and 60 give models the texts of files.
+    # 460 carry responses over WebSockets, with limits of their own, and 500 answer batches.
     # 140 show people the pages that their answers cite, and store documents as their texts. 45 let
     # extensions start sessions in frames.
     "heddle_gateway": 18_950,
     "heddle_tools_service": 17_500,
     # LAMB's REST and knowledge-server forms, its import, following and proxy are protocols of
     # others: each has the routes, the faults and the formats that its clients know. 500 lines are
-    # what a real LAMB needed: numbers for its forms, shares, the servers of all organisations. 1,500
-    # are LTI: two protocols with launches, new links, rosters, the choice of assistants, the import.
+    # what a real LAMB needed: numbers for its forms, shares, the servers of all organisations.
+    # 1,500 are LTI: two protocols with launches, new links, rosters, a choice, and the import.
     "heddle_migration_service": 13_180,
     # Accounts, audit, versions, usage, prompts and following have tables, rights and concurrent
     # changes of their own; what the gateway knew of prices and quotas is here as well. 1,400 lines

@@ -16,8 +16,8 @@ from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
 from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai.chat.event_encoder import Answer, Encoder
-from heddle_gateway.openai.chat.file_references import READ
 from heddle_gateway.openai.chat.event_stream import HEADERS
+from heddle_gateway.openai.chat.file_references import READ
 from heddle_gateway.openai.chat.options import declare, function_choice, left_out, set_options
 from heddle_gateway.openai.chat.request import ChatRequest, count_parts, is_task
 from heddle_gateway.openai.chat.schema import Function
