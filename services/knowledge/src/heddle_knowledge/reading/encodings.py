@@ -22,7 +22,7 @@ _MEANT = MappingProxyType({
 })  # fmt: skip
 _SAMPLE = 4_096
 _CONTROL = bytes({*range(32)} - {*b"\t\n\f\r\x1b\b"})
-_MAX_BLOCKS = 8
+_TEXT_BLOCKS = 8
 """Blocks of 256 characters that a text in UTF-16 without a mark may have, so that it is no data."""
 _CONTROLS = 0.02
 """The share of control characters beyond which bytes are no text."""
@@ -96,7 +96,7 @@ def _guessed(data: bytes) -> str:
     sample = data[:_SAMPLE]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     blocks = sample[::2] if even > odd else sample[1::2]
-    if min(even, odd) * 10 < max(even, odd) and len(set(blocks)) <= _MAX_BLOCKS:
+    if min(even, odd) * 10 < max(even, odd) and len(set(blocks)) <= _TEXT_BLOCKS:
         return "utf-16-be" if even > odd else "utf-16-le"
     text = data.decode(errors="replace")
     broken = text.count("\ufffd")
