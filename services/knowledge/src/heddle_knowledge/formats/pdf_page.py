@@ -204,7 +204,8 @@ def _true(layer: _Layer, line: str, start: int) -> str:
         groups = groupby(zip(text[1:], writes, strict=True), lambda pair: pair[1])
         parts = ((write, "".join(sign for sign, _ in group)) for write, group in groups)
         return text[0] + "".join(
-            part if write is None else write(part.strip()) for write, part in parts
+            write(part.strip()) if write and re.search(r"\d", part) else part
+            for write, part in parts
         )
 
     def ligature(match: re.Match[str]) -> str:
