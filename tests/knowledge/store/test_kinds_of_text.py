@@ -5,7 +5,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from knowledge.store.making import docx_of, zipped
+from knowledge.store.making import docx_of, pdf, zipped
 from knowledge.store.office_files import epub, xlsx
 from knowledge.store.test_fidelity import text_of, word, word_run
 
@@ -104,6 +104,10 @@ def shifted(text: str, points: int) -> str:
         ("a.docx", word(TICKED, word_run(" agreed: "), CHOSEN), "[x] agreed: Room B"),
         ("form.pdf", PRINTED,
          "Name: Ada Weaver\nReason: teaching tapestry\nAgreed [x]\nChoice: Room B"),
+        # A script that the file writes on a line of its own; formulas are no tables.
+        ("a.pdf", pdf("S) Tj /F1 7 Tf 9 5 Td (2) Tj /F1 12 Tf 6 -5 Td (is round"), "S² is round"),
+        ("a.pdf", pdf("\n".join(f"x) Tj 60 0 Td (= {n}) Tj 60 0 Td (if z) Tj -120 0 Td ("
+                                for n in range(4))), "x = 0 if z x = 1"),
         ("note.pdf", PRINTED, "Added by hand: room changed to B7"),
         ("order.pdf", PRINTED, "First line of text.\nSecond line of text.\nThird line of text."),
         ("lam_alef.pdf", PRINTED, "الإنتاجية"),
