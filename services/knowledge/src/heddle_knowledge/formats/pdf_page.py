@@ -2,10 +2,10 @@
 
 import ctypes
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 import pypdfium2.raw as pdfium  # type: ignore[import-untyped]  # likewise
@@ -26,7 +26,7 @@ from heddle_knowledge.formats.scripts import lowered, raised
 # PDFium marks a word that is broken at the end of a line with one of these in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
 _SCRIPT = re.compile(r"[\w)\]](?: ?[0-9+−-])+")  # noqa: RUF001 (a minus sign)
-_EXPONENT = re.compile(r"[+−-]?\d{1,3}(?: |$)")  # noqa: RUF001 (a minus sign)
+_EXPONENT = re.compile(r"[+−-]?\w{1,4}(?: |$)")  # noqa: RUF001 (a minus sign)
 _ENDS_IN_SCRIPT = re.compile("[⁰¹²³⁴-⁹₀-₉]$")
 _LAM_ALEF = re.compile("[\u0622\u0623\u0625\u0627]\u0644")
 _LIGATURES = str.maketrans({
@@ -167,7 +167,7 @@ def _joined(lines: Iterable[Line]) -> Iterator[Line]:
     scripted = False
     for line in lines:
         text = ""
-        if last and base and line.words and len(parts(last.words)) < 2:  # else it is a row
+        if last and base and line.words and not _is_row(last.words):
             first, *rest = line.words
             write = _script_of(base, first.place) if _EXPONENT.match(line.text) else None
             gap = first.place.left - base.right
@@ -175,7 +175,7 @@ def _joined(lines: Iterable[Line]) -> Iterator[Line]:
                 sign, _, after = line.text.partition(" ")
                 text = write(sign) + (f" {after}" if after else "")
                 base = rest[-1].place if rest else replace(base, right=first.place.right)
-            elif scripted and first.place.beside(base) and 0 <= gap < base.height:
+            elif scripted and first.place.beside(base) and -_SHIFT < gap / base.height < 1:
                 text = f"{' ' if gap > _SHIFT * base.height else ''}{line.text}"
                 base = line.words[-1].place
         scripted = bool(_ENDS_IN_SCRIPT.search(line.text)) or bool(text)
@@ -187,6 +187,12 @@ def _joined(lines: Iterable[Line]) -> Iterator[Line]:
         last, base = line, line.words[-1].place if line.words else None
     if last:
         yield last
+
+
+def _is_row(words: Sequence[Word]) -> bool:
+    """Return whether there are gaps between words as between the cells of a table."""
+    pairs = pairwise(word.place for word in words)
+    return any(after.left - before.right > before.height for before, after in pairs)
 
 
 def _script_of(base: Place, place: Place) -> Callable[[str], str] | None:
