@@ -233,10 +233,14 @@ async def test_collections_of_earlier_models_are_searched_with_their_own(
         "embeddings_dimension": DIMENSION,
     }
 
+    def servers(models: Mapping[str, int]) -> dict[str, dict[str, object]]:
+        server = {"url": settings["embeddings_url"], "key": site.key}
+        return {name: {**server, "dimension": models[name]} for name in models}
+
     async def search(model: str, earlier: Mapping[str, int]) -> list[str]:
         """Search under these settings; return the models that the server was asked for."""
         configured = KnowledgeSettings.model_validate(
-            {**settings, "embeddings_model": model, "embeddings_earlier": earlier}
+            {**settings, "embeddings_model": model, "embeddings_servers": servers(earlier)}
         )
         site.bodies.clear()
         async with (

@@ -34,6 +34,16 @@ def test_running_heads_belong_to_the_text_and_to_no_passage() -> None:
     assert few[0].text == "Manual of looms\nThread a.\nChapter 0"
 
 
+def test_heads_of_sections_with_growing_numbers_are_in_no_passage() -> None:
+    heads = zip(range(7, 15), ("WARP", "WEFT", "REED", "SHED") * 2, "abcdefgh", strict=True)
+    pages = [
+        f"{n} 1.{n}. {head}\nIt is {word}." if n % 2 else f"1.{n}. {head} {n}\nIt is {word}."
+        for n, head, word in heads
+    ]
+    passages = chunk(parse(pdf(*pages), media_type="", name="a.pdf"))
+    assert [each.text for each in passages] == [f"It is {word}." for word in "abcdefgh"]
+
+
 @pytest.mark.parametrize(
     "numbers",
     [("1", "2"), ("- 7 -", "- 8 -", "- 9 -"), ("Page 1 of 2", "Page 2 of 2"), ("ix", "x", "xi")],

@@ -96,6 +96,22 @@ async def test_passages_come_by_relevance_and_carry_the_cosine(store: KnowledgeS
         assert {p.ordinal for p in found if p.score >= limit} <= {p.ordinal for p in kept}
 
 
+async def test_passages_that_say_the_same_are_shown_once(store: KnowledgeStore) -> None:
+    rule = (
+        "Whoever borrows a loom from the workshop returns it clean and dry within {} days, or pays "
+    )
+    rule += "a fee for each day that it is late, unless the teacher has agreed to a longer loan."
+    await put(store, "rules.txt", rule.format(10))
+    await put(store, "rules (copy).txt", rule.format(10).replace("Whoever", "Who"))
+    await put(store, "rules of last year.txt", rule.format(20))
+    await put(store, "other.txt", "A loom holds the warp.")
+
+    shown = await store.passages.search("docs", "borrow a loom", top_k=3)
+
+    assert sorted("10 days" in each.text for each in shown) == [False, False, True]
+    assert {"other.txt", "rules of last year.txt"} < {each.document for each in shown}
+
+
 async def test_a_passage_that_only_its_words_match_is_found_by_hybrid(
     store: KnowledgeStore,
 ) -> None:

@@ -15,6 +15,7 @@ READABLE = frozenset({
     ".tsv", ".tsx", ".txt", ".vtt", ".vue", ".xhtml", ".xlsx",
 })  # fmt: skip
 """Endings of the files that are taken from folders; the service detects their types."""
+NO_TYPE = "is of no type that can be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,10 @@ class Document:
     path: Path
     name: str
     """The file's path below the folder of the command line."""
+    media_type: str = ""
+    """As its server states it; empty: by the name and the bytes."""
+    uri: str = ""
+    """The address at which people can read it; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,9 @@ class Documents:
     documents: list[Document]
     """Ordered by name within a folder, each file once."""
     skipped: list[str]
-    """Names of files in folders with unknown suffixes."""
+    """Names of what was left out, each with the reason."""
+    is_whole: bool = True
+    """Whether these are all documents of the source, so that others are gone."""
 
 
 def documents(paths: Iterable[Path], *, recursive: bool) -> Documents:
@@ -52,7 +59,7 @@ def documents(paths: Iterable[Path], *, recursive: bool) -> Documents:
             if file.suffix.lower() in READABLE or file == path:
                 by_path.setdefault(file.resolve(), Document(file, name))
             else:
-                skipped[file.resolve()] = name
+                skipped[file.resolve()] = f"{name}: {NO_TYPE}"
     unknown = [skipped[file] for file in skipped if file not in by_path]
     return Documents(list(by_path.values()), unknown)
 

@@ -88,7 +88,9 @@ def ingest_document(
     if isinstance(data, Outcome):
         return data
     try:
-        request = knowledge_pb2.IngestDocumentRequest(name=document.name, data=data)
+        request = knowledge_pb2.IngestDocumentRequest(
+            name=document.name, data=data, media_type=document.media_type, uri=document.uri
+        )
     except UnicodeEncodeError:
         return Outcome("unreadable", "has a name that is not UTF-8, rename it")
     request.MergeFrom(common)

@@ -4,6 +4,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
@@ -12,21 +13,25 @@ from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from heddle_cli.connections import Connection
 from heddle_cli.documents import Document
 from heddle_cli.pages import whole
+from heddle_cli.sources.opening import is_source
 
 SYNC = "sync"
 """The key in the metadata of documents under which the mark of their folder is."""
 _SECONDS = 60.0
 
 
-def folder_mark(paths: Sequence[Path]) -> str:
-    """Return what tells the documents of a folder from others, without its whole path.
+def source_mark(paths: Sequence[str]) -> str:
+    """Return what tells the documents of a source from others, without its whole address.
 
     Raises:
-        BadParameter: The paths are not one folder.
+        BadParameter: The paths are not one folder or one other source.
     """
-    if len(paths) != 1 or not paths[0].is_dir():
-        raise typer.BadParameter("--sync takes exactly one folder.")
-    folder = paths[0].resolve()
+    if len(paths) == 1 and is_source(paths[0]):
+        digest = sha256(paths[0].encode(errors="replace")).hexdigest()
+        return f"{urlsplit(paths[0]).hostname or ''}-{digest[:12]}"
+    if len(paths) != 1 or not Path(paths[0]).is_dir():
+        raise typer.BadParameter("--sync takes exactly one folder or one other source.")
+    folder = Path(paths[0]).resolve()
     digest = sha256(f"{platform.node()}\0{folder}".encode(errors="replace")).hexdigest()
     return f"{folder.name[:40]}-{digest[:12]}"
 

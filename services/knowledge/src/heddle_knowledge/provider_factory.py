@@ -55,9 +55,7 @@ async def get_embeddings(
         local = [await opened.enter_async_context(LocalEmbedder(it)) for it in LOCAL_MODELS]
         servers = dict(settings.embeddings_servers) if settings.providers != "local" else {}
         if settings.remote(settings.embeddings_url):
-            models = {settings.embeddings_model: settings.embeddings_dimension}
-            models = models | settings.embeddings_earlier | models
-            servers = {it: _main_server(settings, it, models[it]) for it in models} | servers
+            servers = {settings.embeddings_model: _main_server(settings)} | servers
         remote = [_remote_embedder(http, *each) for each in servers.items()]
         yield [*remote, *local] if settings.remote(settings.embeddings_url) else [*local, *remote]
 
@@ -70,17 +68,17 @@ def _server(
     return ModelServer(http, url, key.get_secret_value(), model, f"the {who}'s server")
 
 
-def _main_server(settings: KnowledgeSettings, model: str, dimension: int) -> EmbeddingServer:
+def _main_server(settings: KnowledgeSettings) -> EmbeddingServer:
     """Return the server that the settings `embeddings_...` name."""
     return EmbeddingServer(
         url=settings.embeddings_url,
-        dimension=dimension,
+        dimension=settings.embeddings_dimension,
         key=settings.embeddings_key,
         tokens=settings.embeddings_tokens,
         api=settings.embeddings_api,
         query_prefix=settings.embeddings_query_prefix,
         passage_prefix=settings.embeddings_passage_prefix,
-        threshold=settings.embeddings_threshold if model == settings.embeddings_model else 0.0,
+        threshold=settings.embeddings_threshold,
     )
 
 

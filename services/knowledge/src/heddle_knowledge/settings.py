@@ -115,15 +115,11 @@ class KnowledgeSettings(ObjectStoreSettings, EgressSettings):
     embeddings_dimension: int = Field(
         default=1024, ge=1, le=8192, description="Numbers in a vector of that model."
     )
-    embeddings_earlier: dict[str, int] = Field(
-        default_factory=dict,
-        description="Other models of that server, with the numbers in their vectors, for the "
-        'collections that they filled: `{"bge-m3": 1024}`.',
-    )
     embeddings_servers: dict[str, EmbeddingServer] = Field(
         default_factory=dict,
-        description="Further embedding models for collections that name them, each with its "
-        'server, as a JSON object: `{"bge-m3": {"url": "http://ollama:11434/v1", "dimension": '
+        description="Further embedding models, for collections that name them and those that an "
+        "earlier default filled, each with its server, as a JSON object: "
+        '`{"bge-m3": {"url": "http://ollama:11434/v1", "dimension": '
         "1024}}`. Members that are missing (`key`, `tokens`, `api`, `query_prefix`, "
         "`passage_prefix`, `threshold`) have the defaults of the settings of the same names.",
     )

@@ -1,21 +1,28 @@
 """`heddle ingest`."""
 
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from time import sleep
 from typing import Annotated, Literal
 
 import typer
 from heddle.knowledge.v1 import knowledge_pb2
 from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceStub
+from heddle_runtime.errors import HeddleError
 
 from heddle_cli.connections import Connection, connected
 from heddle_cli.document_metadata import entries, time_of
-from heddle_cli.documents import Document, documents
+from heddle_cli.documents import Document, Documents, documents
+from heddle_cli.failures import sentence
 from heddle_cli.ingestion import Outcome, ensure_collection, ingest_document
 from heddle_cli.options import CollectionName
 from heddle_cli.progress import progress_display
-from heddle_cli.syncing import SYNC, folder_mark, remove_gone
+from heddle_cli.sources.moodle import TOKEN
+from heddle_cli.sources.opening import is_source, opened
+from heddle_cli.syncing import SYNC, remove_gone, source_mark
 from heddle_cli.terminal import counted, notes, out, plain
 
 _STYLES = {"unreadable": "yellow", "failed": "red", "unchanged": "dim"}
@@ -24,7 +31,6 @@ _MAX_CONCURRENT = 16
 """Concurrent documents: small ones share commits and embedding batches."""
 _MAX_CHARACTERS = 1_000_000
 """More than any service accepts."""
-_NO_TYPE = "is of no type that can be read"
 _PAGES = {
     None: knowledge_pb2.PAGE_HANDLING_UNSPECIFIED,
     "text": knowledge_pb2.PAGE_HANDLING_TEXT,
@@ -40,11 +46,12 @@ _SHARINGS = {
 
 def ingest(  # noqa: PLR0913 (each is an option that people type)
     paths: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            exists=True,
             help="Files, and folders of documents: PDF, office programs, HTML, EPUB, e-mail, "
-            "Markdown, text, tables, notebooks, captions and source code.",
+            "Markdown, text, tables, notebooks, captions and source code. Also web sites "
+            "(https://HOST/FOLDER/), repositories (git+URL#BRANCH) and courses of Moodle "
+            "(moodle+URL#NUMBER).",
         ),
     ],
     *,
@@ -64,10 +71,20 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
         bool,
         typer.Option(
             "--sync",
-            help="Keep the collection like one folder, subfolders included: documents of files "
-            "that are gone are removed.",
+            help="Keep the collection like one folder, subfolders included, or one other source: "
+            "documents of files and pages that are gone are removed.",
         ),
     ] = False,
+    every: Annotated[
+        float,
+        typer.Option(min=0, help="Repeat this after so many minutes, until it is stopped."),
+    ] = 0,
+    depth: Annotated[
+        int, typer.Option(min=0, help="Links that may lead to a page of a web site.")
+    ] = 3,
+    moodle_token: Annotated[
+        str, typer.Option(envvar=TOKEN, help="The token of Moodle's web services.")
+    ] = "",
     title: Annotated[str, typer.Option(help="The title of a new collection.")] = "",
     embedding_model: Annotated[
         str, typer.Option(help="The embedding model of a new collection.")
@@ -98,15 +115,17 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
 
     Unchanged documents are skipped, so an interrupted command continues when it is repeated. Of a
     changed document only the changes are embedded. With --sync, documents that an earlier run with
-    --sync added from the same folder are removed when their files are gone. What others added
-    stays, and an empty folder changes nothing. Hidden files and links in folders are skipped.
+    --sync added from the same source are removed when their files are gone. What others added
+    stays, and a source that is empty or cannot be read whole removes nothing. Hidden files and
+    links in folders are skipped. Of a web site, the pages in and below the folder of the address
+    are read that its robots.txt permits: those of its sitemap, and those that links lead to.
     The options from --title on apply to a new collection. It belongs to the default organisation,
     whose members and API keys may read it. Progress goes to standard error unless standard output
     is a terminal.
     """
     labels = entries(metadata)
     if sync:
-        labels[SYNC] = folder_mark(paths)
+        labels[SYNC] = source_mark(paths)
     common = knowledge_pb2.IngestDocumentRequest(
         collection=collection, metadata=labels, document_time=time_of(date)
     )
@@ -119,27 +138,82 @@ def ingest(  # noqa: PLR0913 (each is an option that people type)
     )
     if chunk_characters:
         settings.chunking.target_characters = chunk_characters
-    read = documents(paths, recursive=recursive or sync)
-    for name in read.skipped:
-        out.print(plain(f"{'skipped':<{_WIDTH}}  {name}: {_NO_TYPE}"), style="dim")
-    if not read.documents:
-        hint = "" if recursive else " Folders in folders are read with --recursive."
-        notes.print(f"heddle: There is nothing to ingest.{hint}", style="red")
-        raise typer.Exit(1)
     set_fields = bool(sharing or settings.ListFields())
     settings.name = collection
     settings.sharing = _SHARINGS[sharing or "organization"]
-    with connected("knowledge", KnowledgeServiceStub) as connection:
-        if not ensure_collection(connection, settings) and set_fields:
-            notes.print("The collection exists and stays as it is.", style="dim")
-        counts = ingest_all(connection, common, read.documents)
-        if sync:
-            for name, note in remove_gone(connection, common, read.documents):
-                counts["removed"] += 1
-                out.print(plain(f"{'removed':<{_WIDTH}}  {name}: {note}"))
-    out.print(_summary(counts, collection, len(read.skipped)))
-    if counts["unreadable"] or counts["failed"]:
+
+    def once() -> bool:
+        with ExitStack() as held:
+            read = _read(held, paths, recursive=recursive or sync, depth=depth, token=moodle_token)
+            for note in read.skipped:
+                out.print(plain(f"{'skipped':<{_WIDTH}}  {note}"), style="dim")
+            if not read.documents:
+                hint = "" if recursive else " Folders in folders are read with --recursive."
+                notes.print(f"heddle: There is nothing to ingest.{hint}", style="red")
+                return False
+            connection = held.enter_context(connected("knowledge", KnowledgeServiceStub))
+            if not ensure_collection(connection, settings) and set_fields:
+                notes.print("The collection exists and stays as it is.", style="dim")
+            counts = ingest_all(connection, common, read.documents)
+            if sync:
+                counts["removed"] += _removed(connection, common, read)
+            out.print(_summary(+counts, collection, len(read.skipped)))
+            return not (counts["unreadable"] or counts["failed"])
+
+    repeat(once, every)
+
+
+def repeat(once: Callable[[], bool], minutes: float) -> None:
+    """Do it, and again after so many minutes, whatever came of it; 0: do it once."""
+    while minutes:
+        try:
+            once()
+        except HeddleError as error:
+            notes.print(plain(f"heddle: {sentence(error)}"), style="red")
+        sleep(60 * minutes)
+    if not once():
         raise typer.Exit(1)
+
+
+def _read(
+    held: ExitStack, paths: list[str], *, recursive: bool, depth: int, token: str
+) -> Documents:
+    """Read sources, whose files stay as long as `held`."""
+    read = [
+        held.enter_context(opened(path, depth, token))
+        if is_source(path)
+        else documents([_existing(path)], recursive=recursive)
+        for path in paths
+    ]
+    files = {each.path.resolve(): each for every in reversed(read) for each in every.documents}
+    listed = [each for every in read for each in every.documents]
+    return Documents(
+        [each for each in listed if files[each.path.resolve()] is each],
+        [note for every in read for note in every.skipped],
+        is_whole=all(every.is_whole for every in read),
+    )
+
+
+def _existing(path: str) -> Path:
+    if not Path(path).exists():
+        raise typer.BadParameter(f"Path {path!r} does not exist.", param_hint="PATHS...")
+    return Path(path)
+
+
+def _removed(
+    connection: Connection[KnowledgeServiceStub],
+    common: knowledge_pb2.IngestDocumentRequest,
+    read: Documents,
+) -> int:
+    """Remove documents of the source that are gone, if all of it was read; return how many."""
+    if not read.is_whole:
+        notes.print("Nothing was removed: not all of the source could be read.", style="yellow")
+        return 0
+    count = 0
+    for name, note in remove_gone(connection, common, read.documents):
+        count += 1
+        out.print(plain(f"{'removed':<{_WIDTH}}  {name}: {note}"))
+    return count
 
 
 def ingest_all(

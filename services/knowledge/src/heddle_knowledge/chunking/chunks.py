@@ -16,7 +16,7 @@ from heddle_knowledge.formats.blocks import Block, ParsedDocument, lay_out
 
 MOST_CHUNKS = 30_000
 """Chunks that one document may have."""
-REVISION = 7
+REVISION = 8
 """Raise it when the same file would give other chunks: files are then ingested again."""
 
 

@@ -17,6 +17,7 @@ from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.dates import first_date
 from heddle_knowledge.formats.scripts import lowered, raised
 from heddle_knowledge.formats.symbols import symbol
+from heddle_knowledge.formats.webpage_marks import write_marks
 
 LARGEST = 200_000_000
 """Bytes that all files of an archive may have unpacked."""
@@ -29,9 +30,15 @@ _XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _READ = (*_XML, ".css", "mimetype")
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".emf", ".wmf", ".svg", ".tif", ".tiff", ".bmp")
 _PROPERTIES = re.compile(r"docProps/core\.xml|meta\.xml|.*\.opf")
-_MARKED = re.compile(rb"vertAlign|:vanish|:del\b|:sym [^>]*char=|baseline=|text-position|<su[bp]\b")
+_MARKED = re.compile(
+    rb"vertAlign|:vanish|:del\b|:sym [^>]*char=|baseline=|text-position|<su[bp]\b|style=|<input"
+    rb"|:position|noBreakHyphen|:ffData|<strike"
+)
 _SLIDE = re.compile(r"ppt/slides/slide\d+\.xml")
 _SLIDE_LINK = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/slide"
+_SHEET = "{http://schemas.openxmlformats.org/spreadsheetml"
+_OFF = frozenset({"0", "false", "off"})
+_NUMBER = re.compile(r"[0-9+\-−]+")  # noqa: RUF001 (a minus sign)
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 _LINK = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 
@@ -180,23 +187,57 @@ def _mark(tree: Element, styles: dict[str, _Write]) -> None:
         element.tag = element.tag.replace("}sym", "}t")
         code = int(_value(element, "char") or "0", 16)
         element.text = symbol(_value(element, "font"), code)
+    for element in tree.findall(".//{*}r/{*}noBreakHyphen"):
+        element.tag, element.text = element.tag.replace("}noBreakHyphen", "}t"), "-"
+    for field in tree.findall(".//{*}r/{*}fldChar/{*}ffData"):
+        _write_field(field)
     for run in tree.iter("{*}r"):
         properties = run.find("{*}rPr")
         if properties is not None:
             style = properties.find("{*}rStyle")
             named = styles.get(_value(style, "val")) if style is not None else None
-            _write(run.iterchildren("{*}t"), _writing(properties) or named)
+            texts = list(run.iterchildren("{*}t"))
+            _write(texts, _writing(properties) or named or _shifted(properties, texts))
+            if properties.find("{*}strike") is not None and run.tag.startswith(_SHEET):
+                _write(texts, lambda text: f" ~~{text}~~ ")
+    if tree.tag == f"{_XHTML}html":
+        write_marks(tree)
     for span in tree.iter("{*}span"):
         _write([span], styles.get(_value(span, "style-name")))
     _write(tree.iter(f"{_XHTML}sup"), raised)
     _write(tree.iter(f"{_XHTML}sub"), lowered)
 
 
+def _shifted(properties: Element, texts: list[Element]) -> _Write | None:
+    """Return how a number is written that stands higher or lower than its line."""
+    position = properties.find("{*}position")
+    if position is None or not all(_NUMBER.fullmatch(text.text or "") for text in texts):
+        return None
+    return lowered if _value(position, "val").startswith("-") else raised
+
+
+def _write_field(field: Element) -> None:
+    """Write the state of an old form field of Word, whose text says nothing of it."""
+    ticked, choices = field.find("{*}checkBox"), field.findall("{*}ddList/{*}listEntry")
+    text = ""
+    if ticked is not None:
+        states = [it for name in ("checked", "default") for it in ticked.findall(f"{{*}}{name}")]
+        text = "[x]" if states and _value(states[0], "val") not in _OFF else ""
+    elif choices:
+        result = field.find("{*}ddList/{*}result")
+        chosen = int(_value(result, "val") or 0) if result is not None else 0
+        text = _value(choices[chosen], "val") if chosen < len(choices) else ""
+    run = field.getparent().getparent()
+    before = etree.Element(run.tag)  # what stands in a field up to its end is its instruction
+    etree.SubElement(before, run.tag.removesuffix("}r") + "}t").text = text
+    run.addprevious(before)
+
+
 def _remove_hidden(tree: Element) -> None:
     """Remove hidden runs and deleted rows, and join paragraphs whose ends were deleted."""
     for mark in [*tree.iterfind(".//{*}r/{*}rPr/{*}vanish"), *tree.iterfind(".//{*}trPr/{*}del")]:
         hidden = mark.getparent().getparent()
-        if _value(mark, "val") not in {"0", "false", "off"} and hidden.getparent() is not None:
+        if _value(mark, "val") not in _OFF and hidden.getparent() is not None:
             hidden.getparent().remove(hidden)
     for mark in tree.iterfind(".//{*}p/{*}pPr/{*}rPr/{*}del"):
         paragraph = mark.getparent().getparent().getparent()

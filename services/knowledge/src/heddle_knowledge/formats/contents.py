@@ -108,7 +108,7 @@ def _contents_of_page(lines: Sequence[str], texts: Sequence[str]) -> set[int]:
             if title == entry.wrapped != bare(entry.title):
                 contents.add(entry.line - 1)
     rest = [at for at, line in enumerate(lines) if line.strip() and at not in contents]
-    only_titles = all(bare(lines[at]) in _TITLES for at in rest)
+    only_titles = all(bare(lines[at]) in _TITLES or page_number(lines[at].strip()) for at in rest)
     return contents | set(rest) if only_titles else contents
 
 

@@ -17,6 +17,7 @@ _MARKED = re.compile(
     r"|([0-9]{1,4})\s*/\s*[0-9]{1,4}",
     re.IGNORECASE,
 )
+_BESIDE_HEAD = re.compile(r"([0-9]{1,4})\s+\S.{,98}|.{,98}\S\s+([0-9]{1,4})")
 _YEARS = range(1500, 2200)
 _DIGITS = re.compile(r"[0-9]+")
 _EDGE = 2  # lines at the top and at the bottom of a page
@@ -48,8 +49,10 @@ def folios(pages: Sequence[Sequence[str]]) -> list[set[int]]:
             for kind, candidate in _candidates(lines[at].strip(), number, at):
                 groups[kind, candidate.offset].append(candidate)
     chosen: list[set[int]] = [set() for _ in pages]
-    for group in groups.values():
-        if _is_sequence(group, written):
+    for (kind, _), group in groups.items():
+        # The heads of sections differ, and only their numbers grow with the pages.
+        is_rare = kind == "head" and len(group) < max(_HEAD_PAGES, written // 10)
+        if not is_rare and _is_sequence(group, written):
             for candidate in group:
                 chosen[candidate.page - 1].add(candidate.line)
     return chosen
@@ -84,6 +87,10 @@ def _candidates(line: str, page: int, at: int) -> Iterator[tuple[str, _Candidate
         if value and value not in _YEARS:
             kind = "arabic" if line.isdecimal() else "roman"
             yield kind, _Candidate(page, at, value - page, marked=False)
+    elif beside := _BESIDE_HEAD.fullmatch(line):
+        value = int(beside[1] or beside[2])
+        if value not in _YEARS and sum(map(str.isalpha, line)) >= _HEAD_LETTERS:
+            yield "head", _Candidate(page, at, value - page, marked=False)
 
 
 def _is_sequence(group: Sequence[_Candidate], written: int) -> bool:

@@ -19,7 +19,8 @@ _ARCHIVE = b"PK"
 _SPACES = re.compile(r"[ \t]{2,}")
 _SLIDE = re.compile(r"slide-(\d+)")
 # Superscripts of RTF, unless they mark a note.
-_RTF_SCRIPT = re.compile(rb"\\(su)(per|b)((?:\\[a-z]+-?\d*)*) (?=[\w+-])")
+_RTF_SCRIPT = re.compile(rb"\\(super|sub|up[1-9]\d*|dn[1-9]\d*)((?:\\[a-z]+-?\d*)*) (?=[\w+-])")
+_RTF_DELETED = re.compile(rb"\\deleted(?=[\\ ])")
 _MAX_INDENTS = 16
 """Levels of lists that are indented. Lists in each other could multiply their text otherwise."""
 _LONGEST_REPEATED = 200
@@ -46,7 +47,7 @@ def read_office(data: bytes, name: str) -> ParsedDocument:
             check_archive(data, name)
             data, title, time = prepared(data)
         elif data.startswith(b"{\\rtf"):
-            data = _RTF_SCRIPT.sub(_marked_script, data)
+            data = _RTF_SCRIPT.sub(_marked_script, _RTF_DELETED.sub(rb"\\strike", data))
         document = anydoc.to_document(data)
     except (MemoryError, RecursionError, UnreadableDocumentError):
         raise
@@ -74,8 +75,8 @@ def blocks_of(document: anydoc.Document, headers: int = 1) -> ParsedDocument:
 
 
 def _marked_script(match: re.Match[bytes]) -> bytes:
-    sign = b"^" if match[2] == b"per" else b"_"
-    return b"\\su" + match[2] + match[3] + b" " + sign
+    sign = b"^" if match[1].startswith((b"super", b"up")) else b"_"
+    return b"\\" + match[1] + match[2] + b" " + sign
 
 
 class _Reader:

@@ -11,6 +11,8 @@ _WIDE = 1.0
 """Between two cells, in heights of a line; justified text has narrower spaces."""
 _BULLET = 3  # characters of a bullet or a number of a list
 _LEADER = re.compile(r"[.…·_]{4}|(?:[.·] ){4}")
+_RELATION = re.compile(r"[∈∉∀∃⇒⇔→↦◦∘∩∪⊆⊂∧∨∼≅≡≤≥]|(?:^| )[=:]?=(?: |$)")  # noqa: RUF001
+"""Signs of formulas, whose spaces are no columns."""
 _ROWS_OF_TABLE = 3
 _WORDS_OF_CELL = 6  # words of most cells; columns of prose have more
 _FARTHEST = 3  # between rows of a table, in heights of a line
@@ -219,6 +221,10 @@ def _columns(run: list[_Row]) -> list[tuple[float, float]]:
     if sizes[len(sizes) * 3 // 4] > _WORDS_OF_CELL:
         return []
     columns = list(_covered([around(cell) for cell in cells], max(1, len(rows) // 6)))
+    formulas = sum(any(_RELATION.search(line.text) for line in row) for row in run)
+    filled = sum(len({_column(cell[0], columns) for cell in row}) for row in rows if columns)
+    if 3 * formulas > len(run) or 2 * filled < len(rows) * len(columns):
+        return []
     first = [row[0] for row in rows]
     bullets = sum(len(it) == 1 and it[0].end - it[0].start <= _BULLET for it in first)
     is_list = bullets > len(rows) / 2 and not columns[2:]

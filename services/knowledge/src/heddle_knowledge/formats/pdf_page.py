@@ -2,10 +2,10 @@
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 import pypdfium2.raw as pdfium  # type: ignore[import-untyped]  # likewise
@@ -26,6 +26,8 @@ from heddle_knowledge.formats.scripts import lowered, raised
 # PDFium marks a word that is broken at the end of a line with one of these in place of the hyphen.
 _BROKEN_WORD = re.compile("[\ufffe\x02]\n?")
 _SCRIPT = re.compile(r"[\w)\]](?: ?[0-9+−-])+")  # noqa: RUF001 (a minus sign)
+_EXPONENT = re.compile(r"[+−-]?\w{1,4}(?: |$)")  # noqa: RUF001 (a minus sign)
+_ENDS_IN_SCRIPT = re.compile("[⁰¹²³⁴-⁹₀-₉]$")
 _LAM_ALEF = re.compile("[\u0622\u0623\u0625\u0627]\u0644")
 _LIGATURES = str.maketrans({
     "\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl",
@@ -94,7 +96,7 @@ def _page_lines(layer: _Layer, text: str, values: list[Line]) -> list[Line]:
     def written(start: int, end: int) -> str:
         return _true(layer, text[start:end], start)
 
-    lines = with_values(ordered(list(_lines(layer, text, 0))), values)
+    lines = with_values(ordered(list(_joined(_lines(layer, text, 0)))), values)
     return [
         replace(line, text=clean)
         for line in with_tables(lines, written)
@@ -158,6 +160,50 @@ def _lines(layer: _Layer, text: str, start: int) -> Iterator[Line]:
         start += len(line) + 2
 
 
+def _joined(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield lines; a script on a line of its own, and what follows it, are of the one before."""
+    last: Line | None = None
+    base: Place | None = None  # of the last word
+    scripted = False
+    for line in lines:
+        text = ""
+        if last and base and line.words and not _is_row(last.words):
+            first, *rest = line.words
+            write = _script_of(base, first.place) if _EXPONENT.match(line.text) else None
+            gap = first.place.left - base.right
+            if write and (not rest or rest[0].place.beside(base)):
+                sign, _, after = line.text.partition(" ")
+                text = write(sign) + (f" {after}" if after else "")
+                base = rest[-1].place if rest else replace(base, right=first.place.right)
+            elif scripted and first.place.beside(base) and -_SHIFT < gap / base.height < 1:
+                text = f"{' ' if gap > _SHIFT * base.height else ''}{line.text}"
+                base = line.words[-1].place
+        scripted = bool(_ENDS_IN_SCRIPT.search(line.text)) or bool(text)
+        if last and text:
+            last = replace(last, text=last.text.rstrip() + text, words=())
+            continue
+        if last:
+            yield last
+        last, base = line, line.words[-1].place if line.words else None
+    if last:
+        yield last
+
+
+def _is_row(words: Sequence[Word]) -> bool:
+    """Return whether there are gaps between words as between the cells of a table."""
+    pairs = pairwise(word.place for word in words)
+    return any(after.left - before.right > before.height for before, after in pairs)
+
+
+def _script_of(base: Place, place: Place) -> Callable[[str], str] | None:
+    """Return how a word is written that is a script of the one before it, else None."""
+    if not _is_script(base, place) or not base.bottom < place.top <= base.top + base.height:
+        return None
+    if place.bottom > base.bottom + _SHIFT * base.height:
+        return raised if place.bottom < base.top else None
+    return lowered if place.top < base.top - _SHIFT * base.height else None
+
+
 def _words(layer: _Layer, line: str, start: int) -> Iterator[Word]:
     """Yield the words of a line; a script is of the word before it."""
     last: Word | None = None
@@ -204,7 +250,8 @@ def _true(layer: _Layer, line: str, start: int) -> str:
         groups = groupby(zip(text[1:], writes, strict=True), lambda pair: pair[1])
         parts = ((write, "".join(sign for sign, _ in group)) for write, group in groups)
         return text[0] + "".join(
-            part if write is None else write(part.strip()) for write, part in parts
+            write(part.strip()) if write and re.search(r"\d", part) else part
+            for write, part in parts
         )
 
     def ligature(match: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ from itertools import islice
 
 from heddle_knowledge.formats.blocks import Block, ParsedDocument, table_lines
 
-_SEPARATORS = ",;\t|"
+_SEPARATORS = "\t;|,"  # the comma last: many languages write it in numbers
 _DECLARED = re.compile(r"sep=([,;\t|])[\t;,|]*\n", re.IGNORECASE)
 _LOOKED_AT = 20
 # Documents are limited as a whole: a cell that an odd quotation mark makes large is text, too.

@@ -12,6 +12,7 @@ from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.blocks import ParsedDocument
 from heddle_knowledge.formats.dates import first_date
 from heddle_knowledge.formats.office import blocks_of
+from heddle_knowledge.formats.webpage_marks import write_marks
 from heddle_knowledge.formats.webpage_xml import book_of
 
 MAX_DEPTH = 256
@@ -19,7 +20,9 @@ MAX_DEPTH = 256
 _UNSEEN = etree.XPath(
     "//script|//style|//noscript|//template|//svg|//iframe|//nav|//select|//*[@hidden]"
     "|//*[@role='navigation' or @role='search']|/html/body/footer"
-    "|//a[contains(@class, 'headerlink')]|//*[contains(@class, 'katex-html')]"
+    "|//a[contains(@class, 'headerlink')]"
+    "|(//h1|//h2|//h3|//h4|//h5|//h6)//a[not(.//img) and translate(., ' #¶§🔗', '')='']"
+    "|//*[contains(@class, 'katex-html')]"
     "|//button[not(@aria-expanded or @aria-controls)][not(ancestor::h1 or ancestor::h2"
     " or ancestor::h3 or ancestor::h4 or ancestor::h5 or ancestor::h6)]"
 )
@@ -62,6 +65,7 @@ def read_webpage(text: str) -> ParsedDocument:
         return ParsedDocument("", ())
     title = " ".join((page.findtext(".//title") or "").split())
     time = _date(page)
+    write_marks(page)
     for unread in _UNSEEN(page):
         _remove(unread)
     document = blocks_of(anydoc.to_document(book_of(_content(page)), "epub"), headers=0)

@@ -63,7 +63,7 @@ _BY_SUFFIX = MappingProxyType({
 })  # fmt: skip
 _UNSPECIFIC = frozenset({
     "application/json", "application/vnd.ms-excel", "application/x-zip-compressed",
-    "text/plain",
+    "text/comma-separated-values", "text/plain", "text/x-csv",
 })  # fmt: skip
 """Types that browsers and systems state for files of others."""
 _SIGNATURES = ((b"PK\3\4", _ZIP), (b"\xd0\xcf\x11\xe0", _OLE), (b"{\\rtf", "application/rtf"))

@@ -123,7 +123,7 @@ def _read_text(kind: str, parameters: str, data: bytes, name: str) -> ParsedDocu
 
 def _text(kind: str, parameters: str, data: bytes, name: str) -> tuple[str, str]:
     declared = declared_charset(data) if kind in _WEB else ""
-    return decoded(data, name, _parameter(parameters, "charset") or declared)
+    return decoded(data, name, _parameter(parameters, "charset"), declared)
 
 
 def text_of(data: bytes, *, media_type: str, name: str) -> str:

@@ -1,6 +1,7 @@
 """The encoding of a text: by its mark, its declaration or its bytes, as in browsers."""
 
 import codecs
+from contextlib import suppress
 from types import MappingProxyType
 
 from heddle_knowledge.errors import UnreadableDocumentError
@@ -21,66 +22,85 @@ _MEANT = MappingProxyType({
 })  # fmt: skip
 _SAMPLE = 4_096
 _CONTROL = bytes({*range(32)} - {*b"\t\n\f\r\x1b\b"})
-_NULLS = 0.15
-"""The share of empty bytes, all in even or all in odd places, that Latin scripts have in UTF-16."""
+_TEXT_BLOCKS = 8
+"""Blocks of 256 characters that a text in UTF-16 without a mark may have, so that it is no data."""
 _CONTROLS = 0.02
 """The share of control characters beyond which bytes are no text."""
 
 
-def decoded(data: bytes, name: str, declared: str) -> tuple[str, str]:
+def decoded(data: bytes, name: str, stated: str, declared: str = "") -> tuple[str, str]:
     """Turn bytes into text.
 
     Args:
         data: The text, with or without a mark of its encoding.
         name: The document's name, for messages.
-        declared: The encoding that it is said to have; empty if none is.
+        stated: The encoding that its sender states; empty if none is.
+        declared: The encoding that the text itself declares, which counts unless it is unknown or
+            the bytes contradict it.
 
     Returns:
         The text with line breaks as line feeds, and the name of the encoding: that of its mark,
-        else the declared one, else UTF-8 or UTF-16 if it is valid, else Windows-1252.
+        else the stated or declared one, else UTF-8 or UTF-16 if it is valid, else Windows-1252.
 
     Raises:
-        UnreadableDocumentError: It is binary, or not in the declared encoding.
+        UnreadableDocumentError: It is binary, or not in the stated encoding.
     """
-    data, encoding = _recognised(data, name, declared)
+    data, encoding = _recognised(data, name, stated, declared)
     try:
-        text = data.decode(encoding, "replace" if encoding == _DEFAULT else "strict")
+        errors = "strict" if stated and encoding != _DEFAULT else "replace"
+        text = data.decode(encoding or _DEFAULT, errors)
     except UnicodeError as error:
         raise UnreadableDocumentError(
             f"{name!r} is not text in the encoding {encoding!r}. Save it as UTF-8, or state the "
             "charset in its media type."
         ) from error
-    if "\0" in text:
+    if not encoding or "\0" in text:
         raise UnreadableDocumentError(
             f"{name!r} is binary, not text. State its real type, or convert it to text."
         )
     return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
 
 
-def _recognised(data: bytes, name: str, declared: str) -> tuple[bytes, str]:
+def _recognised(data: bytes, name: str, stated: str, declared: str) -> tuple[bytes, str]:
     for mark, marked in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :], marked
-    if declared:
+    if stated:
         try:
-            canonical = codecs.lookup(declared).name
+            return data, _meant(stated)
         except (LookupError, UnicodeError) as error:
             raise UnreadableDocumentError(
-                f"{name!r} states the encoding {declared!r}, which is unknown. Save it as UTF-8, "
+                f"{name!r} states the encoding {stated!r}, which is unknown. Save it as UTF-8, "
                 "or state the charset in its media type."
             ) from error
-        return data, _MEANT.get(canonical, canonical)
+    with suppress(LookupError, UnicodeError):
+        encoding = _meant(declared)
+        # A declaration that can be read as ASCII is in no encoding of two bytes a character.
+        if not encoding.startswith("utf-16") and (encoding == _DEFAULT or data.decode(encoding)):
+            return data, encoding
     return data, _guessed(data)
 
 
+def _meant(label: str) -> str:
+    """Return the encoding that a label means on the web.
+
+    Raises:
+        LookupError: It is unknown, as is `UnicodeError`.
+    """
+    canonical = codecs.lookup(label).name
+    return _MEANT.get(canonical, canonical)
+
+
 def _guessed(data: bytes) -> str:
+    """Return the encoding that bytes without a declaration have; empty if they are no text."""
     sample = data[:_SAMPLE]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
-    if abs(even - odd) > _NULLS * len(sample) and min(even, odd) * 10 < max(even, odd):
+    blocks = sample[::2] if even > odd else sample[1::2]
+    if min(even, odd) * 10 < max(even, odd) and len(set(blocks)) <= _TEXT_BLOCKS:
         return "utf-16-be" if even > odd else "utf-16-le"
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        controls = len(sample) - len(sample.translate(None, _CONTROL))
-        return "utf-8" if controls > _CONTROLS * len(sample) else _DEFAULT
-    return "utf-8"
+    text = data.decode(errors="replace")
+    broken = text.count("\ufffd")
+    if not broken or 2 * broken < len(data) - len(text):  # characters of several bytes prevail
+        return "utf-8"
+    controls = len(sample) - len(sample.translate(None, _CONTROL))
+    return "" if controls > _CONTROLS * len(sample) else _DEFAULT

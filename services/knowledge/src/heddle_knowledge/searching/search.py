@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from heddle_knowledge.searching.candidates import (
     Searched,
 )
 from heddle_knowledge.searching.ranking import BEST, Reranker, Scores, aged, convex, reranked
+from heddle_knowledge.searching.repeated import Shown
 
 _FEWEST_CANDIDATES = 50
 _CANDIDATES_PER_RESULT = 4
@@ -81,7 +83,7 @@ async def find(
             does any in the mode `text`.
 
     Returns:
-        Passages, the most relevant first.
+        Passages, the most relevant first; of several that say the same, the first.
 
     Raises:
         StorageError: Documents change faster than their passages can be read.
@@ -108,10 +110,16 @@ async def _find_passages(
     ordered = _best_first(relevance)
     if threshold and question.mode != "text":
         ordered = ordered[candidates.cosine[ordered] >= threshold]
-    shown = ordered[:top_k].tolist()
-    if not shown:
-        return []
-    rows = await searched.read(candidates, shown, PASSAGE_COLUMNS)
+    shown: list[int] = []
+    rows: list[dict[str, Any]] = []
+    texts, start = Shown(), 0
+    while start < len(ordered) and len(shown) < top_k:
+        some = ordered[start : start + top_k - len(shown)].tolist()
+        start += len(some)
+        read = await searched.read(candidates, some, PASSAGE_COLUMNS)
+        new = [(at, row) for at, row in zip(some, read, strict=True) if texts.is_new(row[_TEXT])]
+        shown += [at for at, _ in new]
+        rows += [row for _, row in new]
     by_meaning = _ranks(candidates.cosine).tolist()
     by_words = _ranks(candidates.words).tolist()
     return [
