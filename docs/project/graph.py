@@ -50,8 +50,8 @@ RECORDED = {
     # Accounts, audit, versions, usage, prompts and following have tables, rights and concurrent
     # changes of their own; what the gateway knew of prices and quotas is here as well. 1,400 lines
     # store conversations, encrypted for each person, with searches, branches and expiry; 1,100 are
-    # groups of learners with codes, members and claims, and counts of what they ask. 170 copy questions for
-    # teachers.
+    # groups of learners with codes, members and claims, and counts of what they ask. 170 copy
+    # questions for teachers.
     "heddle_assistants": 17_195,
     # 3,300 lines read tool calls that models write as text, 1,600 are an HTTP client that tolerates
     # odd answers of providers, and 1,300 are the interface and the test kit for other connectors.
