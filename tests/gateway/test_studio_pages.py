@@ -69,7 +69,8 @@ async def test_only_allowed_hosts_show_the_chat_of_an_assistant(
             assert f"frame-ancestors {expected};" in policy
         key = (await bench.key(user=ANN)).secret
         me = await bench.client.get("/v1/me", headers={"authorization": f"Bearer {key}"})
-        assert me.json()["chat"] == {"notice": "Be kind.", "link": "", "stores": True}
+        texts = {"notice": "Be kind.", "link": "", "banner": ""}
+        assert me.json()["chat"] == {**texts, "stores": True, "questions_read": False}
 
 
 async def test_all_files_have_the_headers_of_the_policy(client: httpx.AsyncClient) -> None:
