@@ -103,7 +103,7 @@ def _answer(options: argparse.Namespace, base: str, method: str, path: str, sour
         base + target,
         headers={"Authorization": f"Bearer {key}"},
         timeout=_SECONDS,
-        **({} if method == "GET" else {"json": body}),
+        json=None if method == "GET" else body,
     )
     kind = response.headers.get("content-type", "").partition(";")[0]
     read = members_read(response.json(), sources) if kind == "application/json" else set[str]()

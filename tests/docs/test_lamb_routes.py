@@ -1,9 +1,11 @@
 """The page about the routes of LAMB's frontend, and the command that compares them."""
 
+from typing import Any
+
 from benchmarks.lamb.frontend import called, filled, members_read
 from docs.project.lamb_routes import PAGE, page, routes
 
-CONTRACT = {
+CONTRACT: dict[str, Any] = {
     "paths": {"/creator/looms/{id}/warp": {"get": {}, "put": {}}, "/creator/lost": {"get": {}}}
 }
 

@@ -70,7 +70,7 @@ class Report:
         for finding in response.findings:
             self.findings.setdefault(response.table, {})[finding.id] = finding
 
-    def notes(self, table: str, identifier: int) -> str:
+    def notes(self, table: str, identifier: int | str) -> str:
         return " ".join(self.findings[table][str(identifier)].notes)
 
     def error(self, table: str, identifier: int) -> str:

@@ -64,7 +64,9 @@ class FileQuery(Model):
 class NewStatus(Model):
     """The status that LAMB wants."""
 
-    status: Literal["completed", "processing", "failed", "deleted"]
+    status: Literal["completed", "processing", "failed", "deleted"] = Field(
+        description="`deleted` deletes the file."
+    )
 
 
 class DeletedCollectionFile(Model):
