@@ -69,7 +69,7 @@ SERVICES_ONLY = (
     ),
     *("Account.SwitchSession", "Account.EndSession", "Following.", "Job.", "RowBatch."),
     *("Migration.", "Audit.RecordAuditEvents", "Usage.RecordUsage", "Usage.ReserveUsage"),
-    *("Assistant.UseConfirmation", "Batch.ClaimBatch"),
+    *("Assistant.UseConfirmation", "Batch.ClaimBatch", "Account.PutExtensionText"),
 )
 """Methods of services and of the operator."""
 
