@@ -40,8 +40,8 @@ RECORDED = {
     # 1,150 lines are the form of Responses: its options, its events and compaction; 800 are that of
     # Anthropic's Messages; 900 read the items of conversations, store and title turns and run
     # responses in the background. 190 are text completions, 450 are what MCP clients and readers of
-    # OpenAPI are offered, 80 encode several choices, and 60 give models the texts of files. 460 carry
-    # responses over WebSockets, with limits of their own, and 500 answer batches of requests.
+    # OpenAPI are offered, 80 encode several choices, and 60 give models the texts of files.
+    # 460 carry responses over WebSockets, with limits, and 500 answer batches of requests.
     "heddle_gateway": 18_750,
     "heddle_tools_service": 17_500,
     # LAMB's REST and knowledge-server forms, its import, following and proxy are protocols of
