@@ -108,12 +108,18 @@ def _first_segment(path: str) -> str:
 
 
 def _has_key(scope: Scope) -> bool:
-    return any(name == b"authorization" for name, _ in scope["headers"])
+    """Return whether a program sends a key, as LAMB does to its knowledge-base server."""
+    has_key = any(name == b"authorization" for name, _ in scope["headers"])
+    return has_key and not _is_for_people(scope)
+
+
+def _is_for_people(scope: Scope) -> bool:
+    accepted = (value for name, value in scope["headers"] if name == b"accept")
+    return any(b"text/html" in value for value in accepted)
 
 
 def _is_page(path: str, scope: Scope) -> bool:
     """Return whether a browser opens a page of LAMB's frontend."""
     if path != _PAGES and not path.startswith(f"{_PAGES}/"):
         return False
-    accepted = (value for name, value in scope["headers"] if name == b"accept")
-    return scope["method"] == "GET" and any(b"text/html" in value for value in accepted)
+    return scope["method"] == "GET" and _is_for_people(scope)
