@@ -143,7 +143,7 @@ async def test_pages_of_the_frontend_are_those_of_lamb_and_the_studio_is_heddles
 
 async def test_without_a_lamb_nothing_changes() -> None:
     async with gateway() as bench:
-        response = await bench.client.get("/lti/launch")
+        response = await bench.client.get("/launches/old")
         assert response.status_code == 404
         assert response.json()["error"]["code"] == "unknown_url"
 
@@ -151,7 +151,7 @@ async def test_without_a_lamb_nothing_changes() -> None:
 async def test_a_redirect_and_cookies_pass_unchanged_but_for_the_cookie_of_heddle(
     front: Front,
 ) -> None:
-    response = await front.client.get("/lti/launch", follow_redirects=False)
+    response = await front.client.get("/launches/old", follow_redirects=False)
     assert response.status_code == 303
     assert response.headers["location"] == "https://chat.uni.example/?token=a%20b#top"
     assert response.headers.get_list("set-cookie") == [

@@ -254,7 +254,7 @@ class Lamb:
         router.add_get("/source", self.source)
         router.add_get("/events", self.events)
         router.add_get("/live", self.live)
-        router.add_get("/lti/launch", self.launch)
+        router.add_get("/launches/old", self.launch)
         router.add_get("/slow", self.slow)
         router.add_get("/broken", self.broken)
         router.add_get("/", self.page)
