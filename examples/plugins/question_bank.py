@@ -12,9 +12,7 @@ class BankConfig(ToolConfig):
     """Which bank, and how many questions."""
 
     file_path: Annotated[str, Input("file")] = Field(
-        title="File",
-        default="questions.txt",
-        description="An uploaded file, or a path on the server.",
+        title="File", default="questions.txt", description="A file, or a path on the server."
     )
     count: int = Field(default=3, ge=1, le=20, description="Questions at most.")
 

@@ -21,7 +21,7 @@ ALLOWED = {
     r"lamb\.migration": "the logger that programs of operators read",
     r"TEMPLATE_SYNTAX_LAMB|\"lamb\": pb|(SYNTAX =|\"heddle\",) \"lamb\"": "a public value",
     r"`lamb`|LAMB has accepted": "as above, of the session of a user",
-    r"\bLAMB = \"lamb\"|method = LAMB if \S+ == LAMB|passwords LAMB": "as above",
+    r"_VOUCHING = {\"lamb\", |methods: LAMB, which": "as above",
     r"LAMB_LIBRARY_(SERVER|TOKEN)": "variables of the environment that deployments have",
     r"LAMB_(UNREACHABLE|BUSY|TIMEOUT|GARBLED|CUT)": "reasons of errors, for the log",
     r"lamb-import\.md": "a page of the documentation",

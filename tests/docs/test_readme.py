@@ -84,7 +84,8 @@ def test_each_tool_of_the_guide_is_a_short_file_that_loads() -> None:
 
 
 def test_the_assistant_of_the_guide_is_one() -> None:
-    document, *bindings = blocks("yaml")
+    document, *others = blocks("yaml")
+    bindings = [each for each in others if "tools" in yaml.safe_load(each)]
     known = {each.name for each in discovered(ROOT / "examples" / "plugins")}
 
     for binding in bindings:
