@@ -117,7 +117,7 @@ async def test_without_passwords_of_heddle_those_of_lamb_are_valid(tmp_path: Pat
 
 async def test_the_cookie_of_the_studio_does_not_sign_in_to_lamb(front: Front) -> None:
     await front.sign_in()
-    assert (await front.bench.client.get("/creator/me")).status_code == 401
+    assert (await front.bench.client.get("/creator/me")).status_code == 403
 
 
 async def test_a_page_of_another_site_cannot_sign_in(front: Front) -> None:

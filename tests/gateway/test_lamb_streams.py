@@ -204,7 +204,7 @@ async def test_a_websocket_that_lamb_refuses_is_an_ordinary_response(front: Fron
     async with aiohttp.ClientSession(front.bench.url) as session:
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             await session.ws_connect("/creator/me")
-    assert refused.value.status == 401
+    assert refused.value.status == 403
 
 
 async def test_a_websocket_to_a_route_of_heddle_is_an_ordinary_request(front: Front) -> None:

@@ -434,7 +434,7 @@ async def test_the_route_needs_a_key(bench: Bench) -> None:
         ("POST", "/v1/audio/speech"),
         ("POST", "/v1/responses/input_tokens"),
         ("POST", "/v1/images/variations"),
-        ("GET", "/v1/batches"),
+        ("GET", "/v1/uploads"),
     ],
 )
 async def test_absent_endpoints_say_what_there_is_instead(

@@ -89,7 +89,7 @@ async def test_an_assistant_of_lambs_newest_format_answers_and_goes_back(
     assert system["content"].startswith("\n\n## REFERENCE DOCUMENT\n\n")
     assert "# Rules\nOf the loom.\n\nIMPORTANT: " in system["content"]
     assert system["content"].endswith("\n\nYou help.")
-    cited = "\n\n## Available Sources\n\n1. [Looms]() (similarity: 0.000)\n"
+    cited = "\n\n## Available Sources\n\n1. [Looms]() (similarity: 0.500)\n"
     assert question["content"] == f"\n\nFound.{cited}\n\n|\n\nWhy?\n\n"
     metadata = json.loads(shown["metadata"])
     assert {key: metadata[key] for key in NEWEST} == NEWEST
