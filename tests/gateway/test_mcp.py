@@ -214,6 +214,15 @@ async def test_tools_work_in_the_name_of_the_keys_owner(start: Start, tmp_path: 
             assert (assistant.owner, assistant.organization) == ("ann@uni.example", "uni")
 
 
+async def test_a_learner_gets_assistants_alone(start: Start, tmp_path: Any) -> None:
+    keys = tmp_path / "keys.yaml"
+    keys.write_text("a-key-of-a-learner: {subject: ben@uni.example, organization: uni, scopes: []}")
+    async with start("rpc", secret="s" * 32, api_keys=keys) as bench:
+        async with client(bench, "a-key-of-a-learner") as connected:
+            listed = (await connected.list_tools()).tools
+        assert [tool.name for tool in listed] == ["ask_tutor_1", "ask_tutor_2"]
+
+
 @pytest.mark.parametrize("authorization", ["", "Bearer wrong", f"Basic {KEY}"])
 async def test_nobody_gets_in_without_a_key(bench: Bench, authorization: str) -> None:
     headers = {**ACCEPT, "authorization": authorization}

@@ -519,8 +519,9 @@ ROUTES: dict[str, Route] = {
     "POST /mcp": Route(LIST, _listed("tools", "assistant")),
     "POST /mcp for prompts": Route(LIST, _listed("prompts", "saved_prompt")),
     "GET /tools/openapi.json": Route(LIST, lambda it: {"params": {"seen": it.assistant}}),
+    # Assistants for debugging, as those of this table, are not offered.
     "POST /tools/functions/{name}": Route(
-        RUN,
+        NOT_FOUND,
         lambda it: {
             "path": {"name": f"ask_{it.assistant_name}"},
             "json": {"question": "What holds a thread?"},

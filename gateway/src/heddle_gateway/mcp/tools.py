@@ -15,6 +15,7 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.contract.limits import MAX_TOOLS
 from heddle_runtime.errors import NotFoundError, ProviderGarbledError, from_rpc
 from heddle_runtime.identity.call_metadata import caller, new_call_options
+from heddle_runtime.identity.permissions import has
 from heddle_runtime.rpc.client import ResponseStream, streaming
 
 from heddle_gateway.services import LIST_SECONDS, call, items
@@ -27,13 +28,15 @@ Report = Callable[[str], Coroutine[Any, Any, None]]
 
 
 async def functions(state: State) -> Functions:
-    """Return the functions of all tools that need no configuration.
+    """Return the functions of all tools that need no configuration; none without `run_tools`.
 
     Clients of MCP ask their users themselves, so functions that Heddle must ask for are left out.
 
     Raises:
         HeddleError: The tool service does not answer.
     """
+    if not has(caller().identity, "run_tools"):  # learners ask assistants
+        return {}
     request = pb.ListToolsRequest()
     tools = await items(state.services.tools.ListTools, request, "tools", LIST_SECONDS)
     effects = {tool.name: tool.effect for tool in tools if MODE_FUNCTION in tool.modes}
