@@ -52,7 +52,7 @@ def is_running(process: int) -> bool:
 async def test_a_service_ends_with_its_parent() -> None:
     variables = {"HEDDLE_END_WITH_PARENT": "true", "HEDDLE_ORCHESTRATOR_LISTEN": "127.0.0.1:0"}
     async with started("sh", "-c", SERVICE, **variables) as (parent, service):
-        await until(lambda: serves(service))
+        await until(lambda: serves(service), 90)
         os.kill(parent, signal.SIGKILL)
         await until(lambda: not is_running(service))
 
