@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "reduced")
-_FACTOR = {"reduced": 0.2, "full": 1, "nightly": 50}[PROFILE]
+_FACTOR = {"reduced": 0.1, "full": 1, "nightly": 50}[PROFILE]
 _SHARE_OF_LONG = {"reduced": 0.02, "full": 0.15, "nightly": 1}[PROFILE]
 _DEFAULT_EXAMPLES = 100
 EXHAUSTIVE = (pytest.mark.exhaustive,)
