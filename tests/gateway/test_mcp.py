@@ -202,7 +202,9 @@ async def test_who_has_no_key_learns_how_to_get_in(start: Start) -> None:
 
 async def test_tools_work_in_the_name_of_the_keys_owner(start: Start, tmp_path: Any) -> None:
     keys = tmp_path / "keys.yaml"
-    keys.write_text("a-key-of-anns-12345: {subject: ann@uni.example, organization: uni}\n")
+    keys.write_text(
+        "a-key-of-anns-12345: {subject: ann@uni.example, organization: uni, scopes: [creator]}\n"
+    )
     async with start("rpc", secret="s" * 32, api_keys=keys) as bench:
         tools = bench.neighbours.tools
         tools.script = [done("yes")]
