@@ -9,23 +9,12 @@ import grpc
 import pytest
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle.migration.v1 import migration_pb2 as pb
-from migration.knowledge.importing import ANA, BO, CY, Import, importing, registered, shelved
-from migration.knowledge.lamb_kb_server import TOKEN, LambKbServer, lamb_kb_server
-from migration.lamb.lamb_database import Lamb, filled
+from migration.knowledge.importing import ANA, BO, CY, Import, importing
+from migration.knowledge.lamb_kb_server import TOKEN, LambKbServer
+from migration.lamb.lamb_database import Lamb
 
 NOT_FOUND = grpc.StatusCode.NOT_FOUND.value[0]
 COLLECTIONS, FILES = "kb_collections", "kb_files"
-
-
-@pytest.fixture
-async def kb() -> AsyncIterator[LambKbServer]:
-    async with lamb_kb_server() as server:
-        yield shelved(server)
-
-
-@pytest.fixture
-def lamb(tmp_path: Path) -> Lamb:
-    return registered(filled(tmp_path / "lamb_v4.db"))
 
 
 @pytest.fixture

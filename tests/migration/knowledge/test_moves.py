@@ -1,28 +1,16 @@
 """Which organisations of LAMB store new collections in Heddle."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from heddle_migration_service.knowledge.moves import COLLECTIONS, LEFT, MOVED, SERVERS
 from heddle_migration_service.knowledge_server.numbers import is_heddles, number_of
-from migration.knowledge.importing import importing, registered, shelved
+from migration.knowledge.importing import importing
 from migration.knowledge.lamb_kb_server import TOKEN, LambKbServer, lamb_kb_server
-from migration.lamb.lamb_database import Lamb, filled
+from migration.lamb.lamb_database import Lamb
 
 NETWORK = {"HEDDLE_ALLOWED_PRIVATE_NETWORKS": "127.0.0.0/8"}
-
-
-@pytest.fixture
-async def kb() -> AsyncIterator[LambKbServer]:
-    async with lamb_kb_server() as server:
-        yield shelved(server)
-
-
-@pytest.fixture
-def lamb(tmp_path: Path) -> Lamb:
-    return registered(filled(tmp_path / "lamb_v4.db"))
 
 
 def use(lamb: Lamb, server: LambKbServer) -> None:

@@ -3,7 +3,6 @@
 import re
 import uuid
 from collections.abc import AsyncIterator
-from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx
@@ -45,11 +44,12 @@ async def follow_roster(
         return
     try:
         learners = [each async for each in _learners(api, platform, url)]
-        new = sorted(set(learners) - set(group.teachers))
-        for start in range(0, len(new), MAX_ADDED):
-            await courses.add(group, new[start : start + MAX_ADDED])
-        if new:
-            await courses.keep(group, new)
+        listed = set(learners) - set(group.teachers)
+        emails = sorted(listed)
+        for start in range(0, len(emails), MAX_ADDED):
+            await courses.add(group, emails[start : start + MAX_ADDED])
+        if listed:
+            await courses.keep(group, listed)
     except (httpx.HTTPError, RemoteError, HeddleError, ValueError, LookupError) as error:
         log.warning("a roster was not read", platform=platform.id, cause=type(error).__name__)
 
@@ -93,11 +93,11 @@ async def _token(api: Call, platform: Platform, http: httpx.AsyncClient) -> str:
 
 
 async def _body(response: httpx.Response) -> bytes:
-    parts: list[Any] = []
+    body = bytearray()
     async for part in response.aiter_bytes():
-        parts.append(part)
-        check_size(sum(map(len, parts)))
-    return b"".join(parts)
+        body += part
+        check_size(len(body))
+    return bytes(body)
 
 
 def check_size(page_bytes: int) -> None:
