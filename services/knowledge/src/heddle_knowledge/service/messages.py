@@ -11,6 +11,8 @@ from heddle_knowledge.collection.types import (
 )
 from heddle_knowledge.pages.shapes import DrawnPage, StoredPage
 
+_DECIMALS = 6  # of what is computed in single precision: how depends on the index and on neighbours
+
 
 def collection_message(
     collection: Collection, size: CollectionSize | None, *, changeable: bool
@@ -88,8 +90,8 @@ def passage_message(collection: Collection, passage: Passage) -> pb.Passage:
         id=f"{document}:{passage.ordinal}",
         document_id=document,
         text=passage.text,
-        similarity=passage.score,
-        relevance=passage.relevance,
+        similarity=round(passage.score, _DECIMALS),
+        relevance=round(passage.relevance, _DECIMALS),
         document=passage.document,
         title=passage.title,
         uri=passage.uri,
