@@ -1,6 +1,5 @@
 """Which launches of LTI 1.1 are accepted. The signatures here are those of `oauthlib`'s clients."""
 
-import time
 from urllib.parse import quote
 
 import pytest
@@ -9,9 +8,14 @@ from heddle_migration_service.lti.launches import Person, safe
 from heddle_migration_service.lti.signatures import MAX_AGE_SECONDS, check_launch
 from migration.lti.platform import signed
 
+NOW = 1_750_000_000.0
 URL = "https://heddle.example/lamb/v1/lti/launch"
-FORM = {"resource_link_id": "moodle 99", "lis_person_name_full": "Ann Müller & Söhne", "roles": ""}
-NOW = time.time()
+FORM = {
+    "resource_link_id": "moodle 99",
+    "lis_person_name_full": "Ann Müller & Söhne",
+    "roles": "",
+    "oauth_timestamp": f"{NOW:.0f}",
+}
 SECRET = "secret"
 
 

@@ -11,7 +11,7 @@ log = structlog.get_logger(__name__)
 HOUR = 3_600.0
 DAY = 86_400.0
 _MAX_RETRY_SECONDS = 60.0
-_FIRST_PAUSE = 1.0
+_FIRST_PAUSE = 5.0
 """Seconds until the first work: a service that starts answers its first calls before."""
 
 
@@ -34,7 +34,7 @@ async def in_background(work: Coroutine[None, None, None]) -> AsyncGenerator[Non
 async def repeating(
     work: Callable[[], Awaitable[None]], seconds: float, failure: str
 ) -> AsyncGenerator[None]:
-    """Do `work` within a second and after each pause until the block ends.
+    """Do `work` within five seconds and after each pause until the block ends.
 
     Args:
         work: The function to call.
