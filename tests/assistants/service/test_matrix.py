@@ -1,6 +1,9 @@
 """Who gets what of whose assistants and rubrics: every call that takes an id, in one table."""
 
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from itertools import product
 
 import pytest
 from assistants.serving import ADA, MODEL, Caller, serving
@@ -130,12 +133,10 @@ MISSING = "987654"
 
 
 @pytest.fixture
-async def somebody(
-    request: pytest.FixtureRequest, database_url: str
-) -> AsyncIterator[tuple[str, Caller]]:
-    """A caller of a service."""
+async def callers(database_url: str) -> AsyncIterator[dict[str, Caller]]:
+    """The callers of one service."""
     async with serving(database_url) as service:
-        yield request.param, service.as_(CALLERS[request.param])
+        yield {who: service.as_(identity) for who, identity in CALLERS.items()}
 
 
 def needs_creator(who: str, name: str) -> bool:
@@ -153,125 +154,128 @@ async def refusal(call: Awaitable[object]) -> tuple[str, str]:
     return "", ""
 
 
-@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
+@dataclass
+class Refused:
+    """Calls that must be refused: they change nothing, and tell nothing of what there is."""
+
+    calls: list[tuple[str, Call, Caller, str, str]] = field(default_factory=list)
+    """Of each the name, the call, the caller, the id, and the expected reason."""
+
+    async def check(self, database: Database) -> None:
+        before = await everything(database)
+        for name, call, caller, number, expected in self.calls:
+            reason, message = await refusal(call(caller, number))
+            assert reason == expected, name
+            # What is forbidden is told in the words of what is missing.
+            missing = await refusal(call(caller, MISSING))
+            assert missing == (reason, message.replace(number, MISSING)), name
+        assert await everything(database) == before
+
+
 async def test_everybody_gets_what_the_rules_say(
-    somebody: tuple[str, Caller], database: Database
+    callers: dict[str, Caller], database: Database, subtests: pytest.Subtests
 ) -> None:
-    who, caller = somebody
     made = 0
-    for published in (False, True):
-        users = MAY_USE_PUBLISHED if published else MAY_USE
-        for calls, allowed in (
-            (USE, users),
-            (CHANGE, MAY_CHANGE),
-            (RESET, MAY_RESET),
-            (RECORD, MAY_RECORD),
-            (ADMINISTER, MAY_ADMINISTER),
-        ):
-            for name, call in calls.items():
-                made += 1
-                number = await keep(database, name=f"a{made}", published=published)
-                assert number == str(made)
-                before = await everything(database)
-                reason, message = await refusal(call(caller, number))
-                if who in allowed:
-                    assert reason == "", (name, published, message)
-                    continue
-                # Such a call is refused whatever it names.
-                whole = calls in (ADMINISTER, RECORD) or needs_creator(who, name)
-                expected = "PERMISSION_DENIED" if whole else "NOT_FOUND"
-                assert reason == expected, (name, published)
-                assert await everything(database) == before, (name, published)
-                # What is forbidden is told in the words of what is missing.
-                missing = await refusal(call(caller, MISSING))
-                assert missing == (reason, message.replace(number, MISSING)), (name, published)
+    for (who, caller), published in product(callers.items(), (False, True)):
+        refused = Refused()
+        with subtests.test(f"{who}, {published=}"):
+            users = MAY_USE_PUBLISHED if published else MAY_USE
+            for calls, allowed in (
+                (USE, users),
+                (CHANGE, MAY_CHANGE),
+                (RESET, MAY_RESET),
+                (RECORD, MAY_RECORD),
+                (ADMINISTER, MAY_ADMINISTER),
+            ):
+                for name, call in calls.items():
+                    made += 1
+                    number = await keep(database, name=f"a{made}", published=published)
+                    assert number == str(made)
+                    if who in allowed:
+                        assert await refusal(call(caller, number)) == ("", ""), name
+                        continue
+                    # Such a call is refused whatever it names.
+                    whole = calls in (ADMINISTER, RECORD) or needs_creator(who, name)
+                    expected = "PERMISSION_DENIED" if whole else "NOT_FOUND"
+                    refused.calls.append((name, call, caller, number, expected))
+            await refused.check(database)
 
 
-@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
 @pytest.mark.parametrize("kind", ["rubric", "prompt"])
 async def test_rubrics_and_prompts_are_for_whom_the_rules_say(
-    somebody: tuple[str, Caller], database: Database, kind: str
+    callers: dict[str, Caller], database: Database, kind: str, subtests: pytest.Subtests
 ) -> None:
-    who, caller = somebody
-    made = 100
+    numbers = itertools.count(100)
     read = READ_RUBRIC if kind == "rubric" else READ_PROMPT
     change = CHANGE_RUBRIC if kind == "rubric" else CHANGE_PROMPT
     store = keep_rubric if kind == "rubric" else keep_prompt
-    for public in (False, True):
-        readers = MAY_READ_PUBLIC if public else MAY_CHANGE
-        if kind == "prompt":
-            readers = readers - CREATE_NOTHING
-        for calls, allowed in ((read, readers), (change, MAY_CHANGE)):
-            for name, call in calls.items():
-                made += 1
-                number = await store(database, str(made), is_public=public)
-                before = await everything(database)
-                reason, message = await refusal(call(caller, number))
-                if who in allowed:
-                    assert reason == "", (name, public, message)
-                    continue
-                expected = "PERMISSION_DENIED" if needs_creator(who, name) else "NOT_FOUND"
-                assert reason == expected, (name, public)
-                assert await everything(database) == before, (name, public)
-                missing = await refusal(call(caller, MISSING))
-                assert missing == (reason, message.replace(number, MISSING)), (name, public)
+    for (who, caller), public in product(callers.items(), (False, True)):
+        refused = Refused()
+        with subtests.test(f"{who}, {public=}"):
+            readers = MAY_READ_PUBLIC if public else MAY_CHANGE
+            if kind == "prompt":
+                readers = readers - CREATE_NOTHING
+            for calls, allowed in ((read, readers), (change, MAY_CHANGE)):
+                for name, call in calls.items():
+                    number = await store(database, str(next(numbers)), is_public=public)
+                    if who in allowed:
+                        assert await refusal(call(caller, number)) == ("", ""), name
+                        continue
+                    expected = "PERMISSION_DENIED" if needs_creator(who, name) else "NOT_FOUND"
+                    refused.calls.append((name, call, caller, number, expected))
+            await refused.check(database)
 
 
-@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
 async def test_only_services_ask_on_behalf_of_others(
-    somebody: tuple[str, Caller], database: Database
+    callers: dict[str, Caller], database: Database
 ) -> None:
-    who, caller = somebody
     await keep_rubric(database, "7")
     await keep_collection(database, "7")
-    for name, call in SERVE.items():
+    for (who, caller), (name, call) in product(callers.items(), SERVE.items()):
         reason, message = await refusal(call(caller, "7"))
         if who in MAY_SERVE:
-            assert reason == "", (name, message)
+            assert reason == "", (who, name, message)
             continue
         assert (reason, message) == await refusal(call(caller, MISSING))
-        assert reason == "PERMISSION_DENIED", name
+        assert reason == "PERMISSION_DENIED", (who, name)
 
 
-@pytest.mark.parametrize("somebody", CALLERS, indirect=True)
 async def test_lists_show_what_the_rules_say(
-    somebody: tuple[str, Caller], database: Database
+    callers: dict[str, Caller], database: Database, subtests: pytest.Subtests
 ) -> None:
-    who, caller = somebody
     for name, published in (("hidden", False), ("shown", True)):
         await keep_usage(database, await keep(database, name=name, published=published))
+        await keep_rubric(database, name, is_public=published)
+        await keep_prompt(database, name, is_public=published)
+    for who, caller in callers.items():
+        with subtests.test(who):
+            await check_lists(who, caller)
+
+
+async def check_lists(who: str, caller: Caller) -> None:
+    """Check what a caller sees of two assistants, rubrics and prompts, one of which is public."""
+    managed = ["hidden", "shown"] if who in MAY_CHANGE else []
+    own = ["hidden", "shown"] if who == "owner" else []
+    seen = managed or (["shown"] if who in MAY_READ_PUBLIC else [])
     listed = [each.name for each in await caller.listed()]
     assert listed == (["shown"] if who in MAY_USE_PUBLISHED else [])
-    managed = [each.name for each in await caller.listed(selection=pb.SELECTION_MANAGED)]
-    assert managed == (["hidden", "shown"] if who in MAY_CHANGE else [])
-    own = [each.name for each in await caller.listed(selection=pb.SELECTION_OWN)]
-    assert own == (["hidden", "shown"] if who == "owner" else [])
+    assistants = await caller.listed(selection=pb.SELECTION_MANAGED)
+    assert [each.name for each in assistants] == managed
+    assistants = await caller.listed(selection=pb.SELECTION_OWN)
+    assert [each.name for each in assistants] == own
     assert await caller.listed(selection=pb.SELECTION_SHARED) == []
     records = await caller.ask(caller.records.ListRecords, record_pb2.ListRecordsRequest())
     assert [each.name for each in records.records] == managed
     assert records.total_size == len(managed)
-    await keep_rubric(database, "hidden")
-    await keep_rubric(database, "shown", is_public=True)
-    everybodys = ["shown"] if who in MAY_READ_PUBLIC else []
-    assert await caller.listed_rubrics() == (
-        ["hidden", "shown"] if who in MAY_CHANGE else everybodys
-    )
-    assert await caller.listed_rubrics(selection="RUBRIC_SELECTION_OWN") == (
-        ["hidden", "shown"] if who == "owner" else []
-    )
+    assert await caller.listed_rubrics() == seen
+    assert await caller.listed_rubrics(selection="RUBRIC_SELECTION_OWN") == own
     assert [each.name for each in (await caller.all_used()).assistants] == managed
-    await keep_prompt(database, "hidden")
-    await keep_prompt(database, "shown", is_public=True)
     if who in CREATE_NOTHING:
         reason, _ = await refusal(caller.listed_prompts())
         assert reason == "PERMISSION_DENIED"
         return
-    assert await caller.listed_prompts() == (
-        ["hidden", "shown"] if who in MAY_CHANGE else everybodys
-    )
-    assert await caller.listed_prompts(selection="PROMPT_SELECTION_OWN") == (
-        ["hidden", "shown"] if who == "owner" else []
-    )
+    assert await caller.listed_prompts() == seen
+    assert await caller.listed_prompts(selection="PROMPT_SELECTION_OWN") == own
 
 
 def test_every_call_that_takes_an_id_is_in_the_table() -> None:
