@@ -175,15 +175,12 @@ licences: $(SYNCED) ## Check the licence of every locked package
 quick: $(SYNCED) ## Run fast tests of every member
 	$(BIN)/pytest -q --forks=$(FORKS) -m "not alone and not exhaustive" -k "not postgresql" @tests/quick.txt
 
-# This test measures memory, of which libraries that other processes use, too, count in part only. It waits
-# for minutes, so only the profile `nightly` runs it. `make idle` measures the same.
+# The test of idle services measures memory, of which libraries that other processes use, too, count in part
+# only. It waits for minutes, so only the profile `nightly` runs it. `make idle` measures the same.
 IDLE := tests/integration/test_idle.py
-# Files with tests that nothing may run beside. To collect only these saves ten seconds.
-ALONE = $(filter-out $(IDLE),$(shell grep -rl --include='*.py' --exclude-dir=studio 'mark\.alone' tests))
 
 test: $(SYNCED) ## Run all tests with reduced counts
-	$(BIN)/pytest --forks=$(FORKS) -m "not alone and not exhaustive and not chaos" --ignore tests/chaos
-	$(BIN)/pytest -m "alone and not exhaustive" $(ALONE)
+	$(BIN)/pytest --forks=$(FORKS) -m "not exhaustive and not chaos" --ignore tests/chaos
 
 mutants: $(SYNCED) ## Plant faults one by one and list those that no test finds: make mutants ARGUMENTS="--seed 1 --count 200"
 	PYTHONPATH=tests $(BIN)/python -m mutants $(ARGUMENTS)
@@ -195,19 +192,15 @@ test-shuffled: $(SYNCED) ## Run all tests with reduced counts in a random order
 
 test-all: export HYPOTHESIS_PROFILE = full
 test-all: chromium promtool $(SYNCED) $(STUDIO)/shell.html ## Run all tests with full counts, the next part also after failures
-	@$(MAKE) --no-print-directory --keep-going all-parallel all-studio all-alone test-replicas all-chaos
+	@$(MAKE) --no-print-directory --keep-going all-but-studio all-studio test-replicas all-chaos
 
-all-parallel:
-	$(BIN)/pytest --forks=$(FORKS) -m "not alone and not nightly" --ignore tests/chaos --ignore tests/studio
+all-but-studio:
+	$(BIN)/pytest --forks=$(FORKS) -m "not nightly" --ignore tests/chaos --ignore tests/studio
+	$(if $(filter nightly,$(HYPOTHESIS_PROFILE)),$(BIN)/pytest -m alone $(IDLE))
 
 # The browser of tests/studio keeps an event loop running in the process of its tests.
 all-studio:
-	$(BIN)/pytest --forks=2 -m "not alone and not nightly" tests/studio
-	$(BIN)/pytest -m alone tests/studio
-
-all-alone:
-	$(BIN)/pytest -m "alone and not nightly" $(ALONE)
-	$(if $(filter nightly,$(HYPOTHESIS_PROFILE)),$(BIN)/pytest -m alone $(IDLE))
+	$(BIN)/pytest --forks=2 -m "not nightly" tests/studio
 
 all-chaos:
 	$(BIN)/pytest -m exhaustive tests/chaos
@@ -282,4 +275,4 @@ fresh: ## Check the demo, the quick tests and the README in a minimal Debian 12 
 check: $(SYNCED) ## Run lint and test: all that CI does
 	@$(MAKE) --no-print-directory --jobs 2 lint test
 
-.PHONY: help demo up studio studio-build studio-npm install proto format lint lint-types lint-others release-contract wheels docs docs-serve release sizes chart digests licences quick test test-all all-parallel all-studio all-alone all-chaos test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers bench-turns idle graph first-hour fresh check
+.PHONY: help demo up studio studio-build studio-npm install proto format lint lint-types lint-others release-contract wheels docs docs-serve release sizes chart digests licences quick test test-all all-but-studio all-studio all-chaos test-replicas screenshots chaos chromium promtool test-open-webui bench bench-agent bench-peers bench-turns idle graph first-hour fresh check

@@ -3,7 +3,7 @@
 To load and collect all tests takes 13 seconds of a processor, which workers of pytest-xdist spend
 each. A fork has them at once. A fork takes one file after the other, so that only one sets up the
 fixtures of a module. Folders of tests that start no process come last, so that all forks end at
-about the same time.
+about the same time. Then one fork runs the tests that are marked `alone`.
 """
 
 import ctypes
@@ -79,21 +79,26 @@ class _Forks:
         self._folder = folder
         self._forks: list[_Fork] = []
         self._numbers = itertools.count()
-        self._files = deque(_by_file(session.items))
+        self._files: deque[deque[int]] = deque()
 
     def run(self, count: int) -> None:
-        """Run all tests in `count` forks."""
+        """Run all tests in `count` forks, and those that nothing may run beside in one."""
         try:
-            for _ in range(count):
-                self._start()
-            while self._forks:
-                ready = wait([fork.connection for fork in self._forks])
-                for fork in [each for each in self._forks if each.connection in ready]:
-                    self._receive(fork)
+            for files, forks in zip(_by_file(self._session.items), (count, 1), strict=True):
+                self._files = files
+                self._run(forks if files else 0)
         finally:
             for fork in self._forks:
                 os.kill(fork.pid, signal.SIGKILL)
                 os.waitpid(fork.pid, 0)
+
+    def _run(self, count: int) -> None:
+        for _ in range(count):
+            self._start()
+        while self._forks:
+            ready = wait([fork.connection for fork in self._forks])
+            for fork in [each for each in self._forks if each.connection in ready]:
+                self._receive(fork)
 
     def _start(self) -> None:
         number = next(self._numbers)
@@ -152,11 +157,20 @@ class _Forks:
             self._start()
 
 
-def _by_file(items: Sequence[pytest.Item]) -> list[deque[int]]:
-    """Return the numbers of the tests of each file, in the order of the tests but for `_LAST`."""
-    files = itertools.groupby(range(len(items)), key=lambda number: items[number].path)
-    tests = [deque(numbers) for _, numbers in files]
-    return sorted(tests, key=lambda numbers: items[numbers[0]].nodeid.startswith(_LAST))
+def _by_file(items: Sequence[pytest.Item]) -> tuple[deque[deque[int]], deque[deque[int]]]:
+    """Return the numbers of the tests of each file: of those that may run together, and the others.
+
+    The files have the order of the tests, but for `_LAST`.
+    """
+    together: dict[Path, deque[int]] = {}
+    alone: dict[Path, deque[int]] = {}
+    for number, item in enumerate(items):
+        files = alone if item.get_closest_marker("alone") else together
+        files.setdefault(item.path, deque()).append(number)
+    ordered = sorted(
+        together.values(), key=lambda numbers: items[numbers[0]].nodeid.startswith(_LAST)
+    )
+    return deque(ordered), deque(alone.values())
 
 
 class _Reports:
