@@ -9,8 +9,7 @@ import pytest
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.errors import StorageError
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
-from heddle_knowledge.ingestion.embedding_batches import grouped
-from heddle_runtime.serving.fair_slots import Tenant
+from heddle_knowledge.ingestion.embedding_turns import grouped
 
 
 class Processor:
@@ -134,26 +133,6 @@ async def test_a_lock_that_fails_fails_all_waiting_requests(processor: Processor
         "gone",
     ]
     assert processor.batches == []
-
-
-async def test_several_batches_are_processed_at_once_if_allowed(processor: Processor) -> None:
-    batcher = Batcher(processor.process, len, max_batches=2)
-    first = await submitted(batcher, "a")
-    second = await submitted(batcher, "b")
-    third = await submitted(batcher, "c", "d")
-    assert processor.batches == [["a"], ["b"]]
-    processor.open.set()
-    assert await asyncio.gather(*first, *second, *third) == list("ABCD")
-    assert processor.batches == [["a"], ["b"], ["c", "d"]]
-
-
-async def test_organisations_take_turns_in_batches(processor: Processor) -> None:
-    batcher = Batcher(processor.process, lambda waiting: min(len(waiting), 1))
-    loud, quiet = Tenant("loud", "ann"), Tenant("quiet", "bob")
-    processor.open.set()
-    submissions = [("a", loud), ("b", loud), ("c", loud), ("d", quiet), ("e", quiet)]
-    await asyncio.gather(*(batcher.submit(*each) for each in submissions))
-    assert processor.batches == [["a"], ["d"], ["b"], ["e"], ["c"]]
 
 
 def test_passages_are_embedded_in_small_groups() -> None:
