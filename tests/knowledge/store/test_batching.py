@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.errors import StorageError
-from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
+from heddle_knowledge.ingestion.batching import Batcher
 from heddle_knowledge.ingestion.embedding_turns import grouped
 
 
@@ -144,31 +144,13 @@ def test_passages_are_embedded_in_small_groups() -> None:
 
 
 async def test_closing_fails_unfinished_requests(processor: Processor) -> None:
-    batchers: KeyedBatcher[str, str] = KeyedBatcher()
-    tasks = [
-        asyncio.create_task(
-            batchers.submit("k", lambda: Batcher(processor.process, lambda _: 1), item)
-        )
-        for item in "ab"
-    ]
-    await settle()
-    await batchers.aclose()
+    batcher = Batcher(processor.process, lambda _: 1)
+    tasks = await submitted(batcher, *"ab")
+    await batcher.aclose()
     for task in tasks:
         with pytest.raises(StorageError, match="closed"):
             await task
     assert processor.batches == [["a"]]
-
-
-async def test_keys_do_not_wait_for_each_other(processor: Processor) -> None:
-    batchers: KeyedBatcher[str, str] = KeyedBatcher()
-    tasks = [
-        asyncio.create_task(batchers.submit(key, lambda: Batcher(processor.process, len), key))
-        for key in "ab"
-    ]
-    await settle()
-    assert sorted(processor.batches) == [["a"], ["b"]]
-    processor.open.set()
-    assert await asyncio.gather(*tasks) == ["A", "B"]
 
 
 async def test_the_failure_of_a_cancelled_request_is_not_logged_as_never_retrieved(

@@ -143,37 +143,5 @@ class Batcher(Generic[ItemT, ResultT]):
             self._waiting.popleft().result.set_exception(error)
 
 
-class KeyedBatcher(Generic[ItemT, ResultT]):
-    """Batches concurrent requests separately for each key."""
-
-    def __init__(self) -> None:
-        self._batchers: dict[str, Batcher[ItemT, ResultT]] = {}
-
-    async def submit(
-        self,
-        key: str,
-        make_batcher: Callable[[], Batcher[ItemT, ResultT]],
-        item: ItemT,
-    ) -> ResultT:
-        """Return the result of an item, which is batched with others of the same key.
-
-        Args:
-            key: For example the collection that the item belongs to.
-            make_batcher: Called if no other request of this key is in progress.
-            item: What to process.
-        """
-        batcher = self._batchers.get(key) or self._batchers.setdefault(key, make_batcher())
-        try:
-            return await batcher.submit(item)
-        finally:
-            if batcher.idle and self._batchers.get(key) is batcher:
-                del self._batchers[key]
-
-    async def aclose(self) -> None:
-        """Stop; unfinished requests fail with `StorageError`."""
-        for batcher in list(self._batchers.values()):
-            await batcher.aclose()
-
-
 def _closed() -> StorageError:
     return StorageError("The knowledge store was closed meanwhile. Try again once it is back.")
