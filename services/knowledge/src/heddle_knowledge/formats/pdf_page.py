@@ -35,7 +35,7 @@ _LIGATURES = str.maketrans({
 })  # fmt: skip
 FEWEST_CHARACTERS = 16
 """Of a page that was written; a scan may have its number in its text layer."""
-_FEWEST_LETTERS = 0.45
+_LETTERS = 0.45
 """The share of letters and digits below which a text is noise."""
 _JUDGED_CHARACTERS = 100
 _LEADERS = re.compile(r"[\s.…·_]+")
@@ -91,7 +91,7 @@ def is_garbled(text: str) -> bool:
     """Return whether a page is written in a font of unknown characters: its text is noise."""
     signs = _LEADERS.sub("", text)
     letters = sum(map(str.isalnum, signs))
-    return len(signs) >= _JUDGED_CHARACTERS and letters < _FEWEST_LETTERS * len(signs)
+    return len(signs) >= _JUDGED_CHARACTERS and letters < _LETTERS * len(signs)
 
 
 def has_picture(document: pypdfium2.PdfDocument, number: int) -> bool:

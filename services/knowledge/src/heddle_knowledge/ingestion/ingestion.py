@@ -168,8 +168,7 @@ async def ingest(
     async with aclosing(_reading(source, scans, parsing, read)) as reading:
         async for progress in reading:
             yield progress
-    (parsed,) = read
-    chunks = parsed.chunks
+    ((parsed, chunks),) = ((reply.document, reply.chunks) for reply in read)
     yield IngestProgress("parsing", 1, 1)
     texts = [embedded_text(chunk) for chunk in chunks]
     indexed = await asyncio.to_thread(_indexed, texts, handle.collection.language)
@@ -223,8 +222,8 @@ async def _reading(
     except UnreadableDocumentError:
         if recognise is None:
             raise
-    if recognise and (parsed is None or parsed.unread):
-        pages = recognise(source.data, parsed.unread if parsed else ())
+    if recognise and (parsed is None or parsed.document.unread):
+        pages = recognise(source.data, parsed.document.unread if parsed else ())
         async with aclosing(pages) as recognising:
             async for progress, number, text in recognising:
                 texts |= {number: text} if text else {}
