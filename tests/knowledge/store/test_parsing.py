@@ -36,7 +36,7 @@ async def test_what_a_document_says_of_itself_comes_back_and_its_chunks_are_as_a
 ) -> None:
     data = pdf("A sentence of prose. " * 40, info=b"/CreationDate(D:20200102)")
     found = await parser.parse(data, media_type="", name="a.pdf", chunking=Chunking(100))
-    assert (found.pages, found.time) == (1, datetime(2020, 1, 2, tzinfo=UTC))
+    assert (found.document.pages, found.document.time) == (1, datetime(2020, 1, 2, tzinfo=UTC))
     assert all(len(piece.text) <= 200 for piece in found.chunks)
 
 
