@@ -67,7 +67,7 @@ RECORDED = {
     # 500 make tables, titles and lines of the words of PDFs, which the libraries measured for it
     # falsify (record 34). 400 search small collections in memory. 220 read styles, fields and old
     # forms as they show, join superscripts of PDFs, and show passages that say the same once.
-    "heddle_knowledge": 21_175,
+    "heddle_knowledge": 21_025,
     # 3,100 lines are the routing agent: five routers that `benchmarks.agent` compares. 450 lines
     # answer with quotes as long as no model is connected, and 150 leave out the oldest turns.
     # 80 run several answers to one prompt, and 20 warn of quotas that near their end.

@@ -250,7 +250,7 @@ async def test_a_reader_that_dies_starts_again() -> None:
     try:
         (first,) = await reader.draw(GUIDE, [1])
         assert first.picture
-        os.kill(reader.drawing_pid or 0, signal.SIGKILL)
+        os.kill(reader.drawing.pid or 0, signal.SIGKILL)
         (again,) = await reader.draw(GUIDE, [2])
         assert again.picture
     finally:

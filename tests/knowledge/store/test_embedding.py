@@ -50,7 +50,7 @@ async def test_nothing_embeds_to_nothing_and_starts_no_worker() -> None:
     async with LocalEmbedder() as embedder:
         assert (await embedder.embed([], "passage")).shape == (0, 384)
         await embedder.embed(["question"], "query")
-        assert embedder.worker_pid is None
+        assert embedder.worker.pid is None
 
 
 async def test_very_long_and_odd_texts_embed(embedder: LocalEmbedder) -> None:
@@ -61,12 +61,12 @@ async def test_very_long_and_odd_texts_embed(embedder: LocalEmbedder) -> None:
 @pytest.mark.exhaustive
 async def test_a_worker_that_dies_is_replaced(embedder: LocalEmbedder) -> None:
     await embedder.embed([CAT], "passage")
-    first = embedder.worker_pid
+    first = embedder.worker.pid
     assert first
     os.kill(first, signal.SIGKILL)
     assert (await embedder.embed([CAT], "passage")).shape == (1, 384)
     running = asyncio.create_task(embedder.embed([f"{DOG} {n}" for n in range(200)], "passage"))
-    second = embedder.worker_pid
+    second = embedder.worker.pid
     assert second not in {None, first}
     await asyncio.sleep(0.3)
     assert second
@@ -80,7 +80,7 @@ async def test_a_worker_that_keeps_dying_is_a_typed_error(embedder: LocalEmbedde
     running = asyncio.create_task(embedder.embed([f"{DOG} {n}" for n in range(400)], "passage"))
     seen = set()
     while not running.done():
-        if (pid := embedder.worker_pid) and pid not in seen:
+        if (pid := embedder.worker.pid) and pid not in seen:
             await asyncio.sleep(0.2)
             seen.add(pid)
             os.kill(pid, signal.SIGKILL)
@@ -108,7 +108,7 @@ async def test_the_worker_is_nice_sees_no_secrets_and_ends_with_the_embedder(
     monkeypatch.setenv("HEDDLE_SECRET", "s3cret")
     async with LocalEmbedder() as embedder:
         await embedder.embed([CAT], "passage")
-        pid = embedder.worker_pid
+        pid = embedder.worker.pid
         assert pid
         worker = psutil.Process(pid)
         assert worker.nice() >= psutil.Process().nice() + 10

@@ -105,6 +105,8 @@ CAPTIONS = b"1\n00:00:01,000-->00:00:02,000\n{\\an8}Warp <i>threads</i>\n"
         ("a.csv", b"sep=;\nCity;Price\nK\xf6ln;5,50", "City | Price\nKöln | 5,50"),
         ("a.srt", CAPTIONS, "0:00:01\nWarp threads"),
         ("a.pdf", pdf(SCRIPTS), "2 x 10²⁴ kg, H₂O, 1024"),
+        ("a.pdf", pdf("the subject ) Tj /F1 9 Tf (50012) Tj /F1 12 Tf ( of 100"),
+         "the subject 50012 of 100"),
         ("a.pdf", pdf("Third) Tj 0 40 Td (First) Tj 0 -20 Td (Second"), "First\nSecond\nThird"),
         ("a.pdf", pdf("left) Tj 200 0 Td (right) Tj -200 -20 Td (below"), "left right\nbelow"),
         ("a.rtf", b"{\\rtf1\\ansi 10{\\super 24} kg\\par}", "10^24 kg"),

@@ -49,6 +49,14 @@ async def test_another_form_of_a_word_is_found_in_its_language(
     assert await matching(store, question) == {text}
 
 
+@pytest.mark.parametrize("language", ["es", NO_LANGUAGE])
+async def test_accents_do_not_matter(store: KnowledgeStore, language: str) -> None:
+    await filled(store, language, "La biología celular", "La cançó única", "Xylophon")
+    for question in ("biologia", "BIOLOGÍA", "biología"):
+        assert await matching(store, question) == {"La biología celular"}
+    assert await matching(store, "canco") == {"La cançó única"}
+
+
 async def test_words_are_found_as_they_are_written_without_a_language(
     store: KnowledgeStore,
 ) -> None:

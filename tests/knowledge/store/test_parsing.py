@@ -25,7 +25,7 @@ async def parser() -> AsyncIterator[Parser]:
 
 async def test_title_and_chunks_come_back(parser: Parser) -> None:
     found = await parser.parse(b"# T\n\ntext", media_type="", name="a.md")
-    assert found.title == "T"
+    assert found.document.title == "T"
     assert [(c.text, c.heading, c.page, c.ordinal, c.start) for c in found.chunks] == [
         ("text", ("T",), None, 0, 3)
     ]
@@ -36,7 +36,7 @@ async def test_what_a_document_says_of_itself_comes_back_and_its_chunks_are_as_a
 ) -> None:
     data = pdf("A sentence of prose. " * 40, info=b"/CreationDate(D:20200102)")
     found = await parser.parse(data, media_type="", name="a.pdf", chunking=Chunking(100))
-    assert (found.pages, found.time) == (1, datetime(2020, 1, 2, tzinfo=UTC))
+    assert (found.document.pages, found.document.time) == (1, datetime(2020, 1, 2, tzinfo=UTC))
     assert all(len(piece.text) <= 200 for piece in found.chunks)
 
 
@@ -59,7 +59,7 @@ async def test_a_file_that_hangs_its_reader_is_refused_and_the_next_is_read(
     with pytest.raises(UnreadableDocumentError, match=r"'bomb\.md' makes its reader hang"):
         await parser.parse(HANGING, media_type="", name="bomb.md")
     assert time.monotonic() - started < 20
-    assert (await parser.parse(b"text", media_type="", name="a.txt")).title == "a.txt"
+    assert (await parser.parse(b"text", media_type="", name="a.txt")).document.title == "a.txt"
 
 
 async def test_documents_take_turns(parser: Parser) -> None:
@@ -67,7 +67,9 @@ async def test_documents_take_turns(parser: Parser) -> None:
     results = await asyncio.gather(
         *(parser.parse(name.encode(), media_type="", name=name) for name in names)
     )
-    assert [(found.title, found.chunks[0].text) for found in results] == [(n, n) for n in names]
+    assert [(found.document.title, found.chunks[0].text) for found in results] == [
+        (n, n) for n in names
+    ]
 
 
 async def test_an_organisation_whose_documents_hang_delays_no_other(parser: Parser) -> None:
@@ -82,10 +84,12 @@ async def test_an_organisation_whose_documents_hang_delays_no_other(parser: Pars
 
     reply = await parser.parse(b"text", media_type="", name="a.txt", tenant=quiet)
 
-    assert reply.title == "a.txt"
+    assert reply.document.title == "a.txt"
     assert time.monotonic() - started < 4  # a document of the other organisation takes 5 s
     for each in hanging:
         each.cancel()
     await asyncio.wait(hanging)
     # The parser that works on a cancelled document is replaced.
-    assert (await parser.parse(b"t", media_type="", name="b.txt", tenant=loud)).title == "b.txt"
+    assert (
+        await parser.parse(b"t", media_type="", name="b.txt", tenant=loud)
+    ).document.title == "b.txt"

@@ -3,6 +3,7 @@
 import pytest
 from heddle_knowledge.chunking.chunks import chunk
 from heddle_knowledge.chunking.options import Chunking
+from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.blocks import ParsedDocument
 from heddle_knowledge.reading.documents import parse
 from knowledge.store.making import pdf
@@ -81,3 +82,18 @@ def test_a_title_without_text_stays_with_what_follows_it() -> None:
     assert [(each.heading, each.text) for each in chunk(document)] == [
         (("Care", "Drying"), "1 Care\n1.1 Drying\nDry it flat.")
     ]
+
+
+def test_signs_of_an_unknown_font_are_no_text() -> None:
+    document = parse(pdf("plain words", "!#$%&'+,-./:;<=>?@" * 9), media_type="", name="a.pdf")
+    assert [block.text for block in document.blocks] == ["plain words"]
+    assert document.unread == (2,)
+    assert document.metadata == {"pages_without_text": "1"}
+    with pytest.raises(UnreadableDocumentError, match="no text"):
+        parse(pdf("!#$%&'+,-./:;<=>?@" * 9), media_type="", name="a.pdf")
+
+
+def test_dots_of_contents_and_numbers_are_text() -> None:
+    figures = "  ".join(f"{number}.5%" for number in range(60))
+    document = read(f"Weft {'. ' * 60} 7", figures)
+    assert document.unread == ()

@@ -84,10 +84,10 @@ async def test_equal_questions_are_answered_once_for_each_version_filter_and_opt
     searches = 0
     find = Snapshot.find
 
-    async def counted(self: Snapshot, candidate_query: object) -> object:
+    async def counted(self: Snapshot, *question: object) -> object:
         nonlocal searches
         searches += 1
-        return await find(self, candidate_query)  # type: ignore[arg-type]  # as it came
+        return await find(self, *question)  # type: ignore[arg-type]  # as it came
 
     monkeypatch.setattr(Snapshot, "find", counted)
     await put(store, "a", "the warp", metadata={"kind": "x"})

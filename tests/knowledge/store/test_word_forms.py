@@ -23,7 +23,9 @@ from benchmarks.retrieval.hashing_embedder import HashingEmbedder
         ("Muenchen, neue Maße", "de", "München, neue Masse"),
         ("Aarhus", "da", "århus"),
         ("Hausboot", "de", "Hausboot haus boot"),
-        ("Universitätsbibliothek", "de", "Universitätsbibliothek universität bibliothek"),
+        ("Gemüsegarten", "de", "Gemüsegarten gemüse garten Gemusegarten"),
+        ("biología y canción", "es", "biología y canción biologia cancion"),
+        ("ΛΌΓΟΣ", "el", "ΛΌΓΟΣ ΛΟΓΟΣ"),
         ("Hausboot", "en", "Hausboot"),
     ],
 )

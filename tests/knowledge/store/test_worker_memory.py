@@ -18,7 +18,7 @@ def address_limit(pid: int | None) -> int:
 async def test_the_process_that_embeds_passages_has_a_limit() -> None:
     async with LocalEmbedder() as embedder:
         await embedder.embed(["warp"], "passage")
-        assert address_limit(embedder.worker_pid) == 4 * 1024**3
+        assert address_limit(embedder.worker.pid) == 4 * 1024**3
 
 
 async def test_a_process_that_reads_documents_has_a_limit() -> None:

@@ -1,11 +1,13 @@
 """From a document to the chunks that are embedded and found.
 
-A chunk never crosses a heading or a page. Whole blocks are packed together up to about the
-target; a block over the longest is cut where it hurts least. A chunk is a part of the document's
-text (`lay_out`), word for word; only above the later parts of a table its header is repeated.
+A chunk never crosses a heading or a page; only a title without text, or a few words above the
+first subsection, are part of the chunk that follows. Whole blocks are packed together up to about
+the target; a block over the longest is cut where it hurts least. A chunk is a part of the
+document's text (`lay_out`), word for word; only above the later parts of a table its header is
+repeated.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from heddle_knowledge.chunking.options import DEFAULT, Chunking
@@ -13,10 +15,11 @@ from heddle_knowledge.chunking.parents import Passage, parents
 from heddle_knowledge.chunking.splitting import Span, cut_block, overlapping
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.formats.blocks import Block, ParsedDocument, lay_out
+from heddle_knowledge.formats.contents import is_title
 
 MOST_CHUNKS = 30_000
 """Chunks that one document may have."""
-REVISION = 8
+REVISION = 9
 """Raise it when the same file would give other chunks: files are then ingested again."""
 
 
@@ -59,6 +62,7 @@ def chunk(document: ParsedDocument, chunking: Chunking = DEFAULT) -> list[Chunk]
         for (heading, page), blocks in groupby(placed, lambda at: (at[0].heading, at[0].page))
         for span in _packed(layout.text, list(blocks), chunking)
     ]
+    passages = _without_crumbs(layout.text, passages, chunking)
     _check_number(len(passages), document.title)
     return [
         Chunk(
@@ -97,6 +101,33 @@ def _packed(text: str, blocks: list[tuple[Block, int]], chunking: Chunking) -> l
         return packed
     later = (overlapping(text, before, span, chunking) for before, span in pairwise(packed))
     return [*packed[:1], *later]
+
+
+def _without_crumbs(text: str, passages: list[Passage], chunking: Chunking) -> list[Passage]:
+    """Join a few words above a subsection with its first passage, and drop titles that stand alone.
+
+    Such a title is in the headings of other passages, or of none, if its text is furniture.
+    """
+    kept: list[Passage] = []
+    for passage in reversed(passages):
+        below = kept[-1] if kept else None
+        if below and _is_above(passage, below, chunking):
+            kept[-1] = replace(below, span=replace(below.span, start=passage.span.start))
+        elif not is_title(passage.span.of(text), "".join(passage.heading[-1:])):
+            kept.append(passage)
+    return kept[::-1] or passages
+
+
+def _is_above(crumb: Passage, below: Passage, chunking: Chunking) -> bool:
+    depth = len(crumb.heading)
+    return (
+        crumb.span.size <= chunking.crumb
+        and crumb.page == below.page
+        and depth < len(below.heading)
+        and below.heading[:depth] == crumb.heading
+        and not below.span.header
+        and below.span.end - crumb.span.start <= chunking.longest
+    )
 
 
 def _joined(before: Span, span: Span, chunking: Chunking) -> Span | None:

@@ -78,7 +78,7 @@ class LocalEmbedder:
     def __init__(self, model: str = MINILM) -> None:
         """Prepare, without loading anything. Take the name of one of `LOCAL_MODELS`."""
         self._info = LOCAL_MODELS[model]
-        self._worker = WorkerProcess(_WORKER, seconds=_WORKER_SECONDS, refusal=EmbeddingError)
+        self.worker = WorkerProcess(_WORKER, seconds=_WORKER_SECONDS, refusal=EmbeddingError)
         self._query_worker = WorkerProcess(
             _WORKER,
             seconds=_WORKER_SECONDS,
@@ -96,11 +96,6 @@ class LocalEmbedder:
         """Return the identity of the embedder; the revision is the model file's hash."""
         return self._info
 
-    @property
-    def worker_pid(self) -> int | None:
-        """The process that embeds passages, once it runs."""
-        return self._worker.pid
-
     async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Embed texts, as the protocol says.
 
@@ -109,7 +104,7 @@ class LocalEmbedder:
         """
         if not texts:
             return np.empty((0, DIMENSION), dtype=np.float32)
-        worker = self._worker if kind == "passage" else self._query_worker
+        worker = self.worker if kind == "passage" else self._query_worker
         reply = await worker.call(
             EmbedRequest(self._info.model, list(texts), kind),
             bytes,
@@ -120,4 +115,4 @@ class LocalEmbedder:
 
     async def aclose(self) -> None:
         """End the workers."""
-        await asyncio.gather(self._worker.aclose(), self._query_worker.aclose())
+        await asyncio.gather(self.worker.aclose(), self._query_worker.aclose())

@@ -16,7 +16,7 @@ from heddle_knowledge.engines.languages import ENGLISH
 from heddle_knowledge.engines.locks import Locks
 
 KEY = "_rowid"
-"""A column that every table has by itself, int64: see `Table.at`."""
+"""A column that every table has by itself, int64: where a row is, until the next commit."""
 DISTANCE = "_distance"
 """The column that `Table.nearest` adds: 1 minus the cosine."""
 SCORE = "_score"
@@ -71,23 +71,12 @@ class Table(Protocol):
     async def nearest(
         self, vector: Vectors, columns: Sequence[str], where: Condition, limit: int
     ) -> pa.Table:
-        """Find the `limit` nearest rows of those that match, however few of all these are.
-
-        Ask for few and narrow columns, `KEY` among them, and for the rest with `at`.
-        """
+        """Find the `limit` nearest rows of those that match, however few of all these are."""
 
     async def matching(
         self, words: str, columns: Sequence[str], where: Condition, limit: int
     ) -> pa.Table:
         """Find the `limit` rows of those that match whose words fit best; at least one must."""
-
-    async def at(self, keys: Sequence[int], columns: Sequence[str]) -> pa.Table:
-        """Read rows by their `KEY`, in any order.
-
-        Keys are good for the moment: a commit or upkeep in between may have moved or removed
-        rows. So read what tells a row from another with them, compare, and search again if it
-        differs.
-        """
 
     async def append(self, rows: pa.Table) -> None:
         """Add rows, in one commit."""

@@ -4,7 +4,7 @@ PostgreSQL itself ranks by `ts_rank_cd`, which knows nothing of how rare a word 
 is written out: k1 1.2, b 0.75, and the logarithm for rarity that Lucene and LanceDB use. It differs
 from LanceDB's in four things. How rare a word is, is counted among the rows that the condition
 lets through. The length of a passage is that in different words. A word counts at most eight times.
-And PostgreSQL's own parser decides what a word is, accents stay, and where pairs of characters are
+And PostgreSQL's own parser decides what a word is, and where pairs of characters are
 words, Latin ones stay whole; both engines cut words to their stems alike.
 """
 

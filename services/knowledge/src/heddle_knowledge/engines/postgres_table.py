@@ -8,7 +8,7 @@ import pyarrow as pa
 from asyncpg.pool import PoolConnectionProxy
 
 from heddle_knowledge.embedders.embedding import Vectors
-from heddle_knowledge.engines.conditions import EVERYTHING, Condition, In
+from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, VERSION_SECONDS, Layout
 from heddle_knowledge.engines.postgres_full_text import words_sql
 from heddle_knowledge.engines.postgres_sql import Parameters, where_sql
@@ -93,10 +93,6 @@ class PostgresTable:
         statement = words_sql(self._name, await self._language(), columns, chosen, end)
         records = await self._pool.fetch(statement, *values.values)
         return table(records, self._schema(columns, SCORE))
-
-    async def at(self, keys: Sequence[int], columns: Sequence[str]) -> pa.Table:
-        """Read rows by their numbers."""
-        return await self.rows(columns, In(KEY, tuple(keys)))
 
     async def append(self, rows: pa.Table) -> None:
         """Add rows, in one commit."""

@@ -6,6 +6,7 @@ Only the index of words has them: passages and vectors are made of the text as i
 import re
 import struct
 import unicodedata
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -15,6 +16,7 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _RAISED = re.compile(r"(?<=\d)[⁺⁻]?[⁰¹²³⁴-⁹]+")
 _POWER = re.compile(r"(?<=\w)(?:\^|\*\*)\{?([+\-−]?\w+)\}?")  # noqa: RUF001 - the minus sign
 _LOWERED = re.compile(r"(?<=[A-Z)])_\{?(\d+)\}?|_\{(\d+)\}")
+_ACCENTED = re.compile(r"[^\W\d_]*[\u00c0-\u024f\u0370-\u03ff\u1e00-\u1eff][^\W\d_]*")
 _SPELLINGS = {
     "da": (("aa", "å"), ("ae", "æ"), ("oe", "ø")),
     "de": (("ae", "ä"), ("oe", "ö"), ("(?<![aeq])u[e]", "ü"), ("ß", "ss")),
@@ -36,13 +38,14 @@ def word_forms(text: str, language: str) -> str:
     """Return a text for the index of words, or a question for a search in it.
 
     Invisible characters are left out, ligatures, full-width letters, superscripts and subscripts
-    are plain letters (`10^24`, `H2O`), and the parts of compounds follow the text.
+    are plain letters (`10^24`, `H2O`). The parts of compounds follow the text, and after them words
+    with accents again without: their stems differ.
     """
     text = _RAISED.sub(lambda at: f"^{at[0]}", _INVISIBLE.sub("", text))
     text = unicodedata.normalize("NFKC", text)
     text = _POWER.sub(_power, _LOWERED.sub(r"\1\2", text))
     parts = _parts_of(text) if language in _COMPOUNDING else ()
-    text = " ".join([text, *parts])
+    text = " ".join([text, *parts, *_without_accents(text)])
     for written, letter in _SPELLINGS.get(language, ()):
         text = re.sub(written, letter, text, flags=re.IGNORECASE)
     return text
@@ -52,6 +55,14 @@ def _power(match: re.Match[str]) -> str:
     """Write a power: `10^24`, and `m2` for a unit."""
     exponent = match[1].replace("\u2212", "-")
     return f"^{exponent}" if match.string[match.start() - 1].isdigit() else exponent
+
+
+def _without_accents(text: str) -> Iterator[str]:
+    for word in dict.fromkeys(_ACCENTED.findall(text)):
+        signs = unicodedata.normalize("NFD", word)
+        plain = "".join(sign for sign in signs if not unicodedata.combining(sign))
+        if plain != word:
+            yield plain
 
 
 def _parts_of(text: str) -> list[str]:

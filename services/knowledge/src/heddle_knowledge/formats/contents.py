@@ -78,6 +78,13 @@ def bare(text: str) -> str:
     return _SIGNS.sub("", text).casefold()
 
 
+def is_title(text: str, title: str) -> bool:
+    """Return whether a text is a title and nothing else but its number."""
+    plain = " ".join(text.split())
+    number = _NUMBERING.match(plain)
+    return title in (plain, plain[number.end() :] if number else plain)
+
+
 def _contents_of_text(lines: Sequence[str]) -> set[int]:
     entries = [entry for entry in _entries(lines) if entry.dotted]
     last = {bare(line): at for at, line in enumerate(lines) if not _is_dotted(line)}

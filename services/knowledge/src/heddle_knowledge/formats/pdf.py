@@ -14,7 +14,12 @@ from heddle_knowledge.formats.contents import bare, contents_of_pages
 from heddle_knowledge.formats.dates import first_date
 from heddle_knowledge.formats.folios import folios, running_heads
 from heddle_knowledge.formats.pdf_lines import Line
-from heddle_knowledge.formats.pdf_page import FEWEST_CHARACTERS, has_picture, page_lines
+from heddle_knowledge.formats.pdf_page import (
+    FEWEST_CHARACTERS,
+    has_picture,
+    is_garbled,
+    page_lines,
+)
 from heddle_knowledge.formats.pdf_titles import Title, titles_of_pages
 
 MOST_PAGES = 5_000
@@ -67,13 +72,16 @@ def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> Parsed
     outline = Outline(titled_text=True)
     pages = [_page(document, number, scanned) for number in range(len(document))]
     texts = [[line.text for line in page] for page in pages]
-    unread = tuple(
-        number
-        for number, lines in enumerate(texts, start=1)
-        if len("".join("".join(lines).split())) < FEWEST_CHARACTERS
-        and number not in scanned
-        and has_picture(document, number - 1)
-    )
+    unread = []
+    for number, lines in enumerate(texts):
+        text = "".join("".join(lines).split())
+        garbled = is_garbled(text)
+        if number + 1 not in scanned and (
+            garbled or (len(text) < FEWEST_CHARACTERS and has_picture(document, number))
+        ):
+            unread.append(number + 1)
+            if garbled:
+                pages[number], texts[number] = [], []
     furniture = _furniture(texts)
     sections = _bookmarks_by_page(document) or titles_of_pages(pages, furniture)
     for number, (page, apart) in enumerate(zip(pages, furniture, strict=True)):
@@ -83,7 +91,7 @@ def _read(document: pypdfium2.PdfDocument, scanned: Mapping[int, str]) -> Parsed
         blocks=outline.finish(),
         time=first_date(str(info.get("ModDate", "")), str(info.get("CreationDate", ""))),
         pages=len(document),
-        unread=unread,
+        unread=tuple(unread),
         metadata={"pages_without_text": str(len(unread))} if unread else {},
     )
 

@@ -35,8 +35,12 @@ _LIGATURES = str.maketrans({
 })  # fmt: skip
 FEWEST_CHARACTERS = 16
 """Of a page that was written; a scan may have its number in its text layer."""
+_LETTERS = 0.45
+"""The share of letters and digits below which a text is noise."""
+_JUDGED_CHARACTERS = 100
+_LEADERS = re.compile(r"[\s.…·_]+")
 _TICKED = "[x]"
-_SMALLER, _SHIFT = 0.9, 0.12  # of the height of the character before
+_SMALLER, _SHIFT, _SINK = 0.9, 0.12, 0.02  # of the height of the character before
 _WORD = re.compile(r"\S+")
 _NUMBER = re.compile(r"[(+−–-]?[$€£]?[\d.,:/]*\d[\d.,:/]*[%)]?")  # noqa: RUF001 (a minus sign, a dash)
 _BOLD = 600
@@ -81,6 +85,13 @@ def page_lines(document: pypdfium2.PdfDocument, number: int) -> list[Line]:
         page.close()
     plain = (*text.replace("\r\n", "\n").split("\n"), *(value.text for value in values))
     return [Line(_clean(line)) for line in plain]
+
+
+def is_garbled(text: str) -> bool:
+    """Return whether a page is written in a font of unknown characters: its text is noise."""
+    signs = _LEADERS.sub("", text)
+    letters = sum(map(str.isalnum, signs))
+    return len(signs) >= _JUDGED_CHARACTERS and letters < _LETTERS * len(signs)
 
 
 def has_picture(document: pypdfium2.PdfDocument, number: int) -> bool:
@@ -201,7 +212,13 @@ def _script_of(base: Place, place: Place) -> Callable[[str], str] | None:
         return None
     if place.bottom > base.bottom + _SHIFT * base.height:
         return raised if place.bottom < base.top else None
-    return lowered if place.top < base.top - _SHIFT * base.height else None
+    return lowered if _is_lower(base, place) else None
+
+
+def _is_lower(base: Place, place: Place) -> bool:
+    """Return whether a smaller character sinks below the line of another; code in text does not."""
+    sinks = place.bottom < base.bottom - _SINK * base.height
+    return sinks and place.top < base.top - _SHIFT * base.height
 
 
 def _words(layer: _Layer, line: str, start: int) -> Iterator[Word]:
@@ -270,7 +287,7 @@ def _writing(layer: _Layer, base: int, place: int) -> Callable[[str], str] | Non
         return None
     if sign.bottom > line.bottom + _SHIFT * line.height:
         return raised
-    return lowered if sign.top < line.top - _SHIFT * line.height else None
+    return lowered if _is_lower(line, sign) else None
 
 
 def _notes(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[Line]:

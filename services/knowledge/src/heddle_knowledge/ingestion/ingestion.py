@@ -23,7 +23,7 @@ from heddle_knowledge.engines.word_forms import word_forms
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.ingestion.commits import Commits, Prepared
-from heddle_knowledge.ingestion.embedding_batches import Batches, grouped
+from heddle_knowledge.ingestion.embedding_turns import EmbeddingTurns, grouped
 from heddle_knowledge.reading.admission import MARKDOWN, check_size, kind_of
 from heddle_knowledge.reading.parsing import Parser, ParseReply
 
@@ -102,13 +102,8 @@ NO_SCANS = Scans()
 class Shared:
     """The parts that concurrent ingestions of a store share."""
 
-    batches: Batches
+    turns: EmbeddingTurns
     commits: Commits
-
-    async def aclose(self) -> None:
-        """End; documents whose commit is not through fail."""
-        await self.batches.aclose()
-        await self.commits.aclose()
 
 
 async def ingest(
@@ -173,8 +168,7 @@ async def ingest(
     async with aclosing(_reading(source, scans, parsing, read)) as reading:
         async for progress in reading:
             yield progress
-    (parsed,) = read
-    chunks = parsed.chunks
+    ((parsed, chunks),) = ((reply.document, reply.chunks) for reply in read)
     yield IngestProgress("parsing", 1, 1)
     texts = [embedded_text(chunk) for chunk in chunks]
     indexed = await asyncio.to_thread(_indexed, texts, handle.collection.language)
@@ -186,7 +180,7 @@ async def ingest(
     for group in grouped(embedder, changed):
         yield IngestProgress("embedding", embedded, len(texts))
         embedded += len(group)
-        vectors = await shared.batches.embedded(embedder, group, tenant=tenant)
+        vectors = await shared.turns.embedded(embedder, group, tenant=tenant)
         known |= zip(group, vectors, strict=True)
     yield IngestProgress("embedding", len(texts), len(texts))
     if graph is not None:
@@ -228,8 +222,8 @@ async def _reading(
     except UnreadableDocumentError:
         if recognise is None:
             raise
-    if recognise and (parsed is None or parsed.unread):
-        pages = recognise(source.data, parsed.unread if parsed else ())
+    if recognise and (parsed is None or parsed.document.unread):
+        pages = recognise(source.data, parsed.document.unread if parsed else ())
         async with aclosing(pages) as recognising:
             async for progress, number, text in recognising:
                 texts |= {number: text} if text else {}

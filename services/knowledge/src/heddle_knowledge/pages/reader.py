@@ -45,18 +45,13 @@ class PageReader:
 
     def __init__(self, *, drawing_seconds: float = _DRAWING_SECONDS) -> None:
         """Prepare, without starting anything; the seconds bound one request to draw."""
-        self._drawing = WorkerProcess(_DRAWING, seconds=drawing_seconds)
+        self.drawing = WorkerProcess(_DRAWING, seconds=drawing_seconds)
         self._reading = WorkerProcess(
             _READING,
             seconds=_READING_SECONDS,
             refusal=EmbeddingError,
             environment={"OPENBLAS_NUM_THREADS": "1"},
         )
-
-    @property
-    def drawing_pid(self) -> int | None:
-        """The process that draws, once it runs."""
-        return self._drawing.pid
 
     async def count(self, data: bytes) -> int:
         """Return the number of pages of a PDF; 0 of what cannot be opened.
@@ -65,7 +60,7 @@ class PageReader:
             StorageError: The store is being closed.
         """
         try:
-            return await _call_reader(self._drawing, CountRequest(data), int)
+            return await _call_reader(self.drawing, CountRequest(data), int)
         except WorkerFailedError:
             return 0  # whoever takes its text will say what is wrong with it
 
@@ -75,7 +70,7 @@ class PageReader:
         Raises:
             StorageError: The store is being closed.
         """
-        return await self._pages(self._drawing, data, numbers)
+        return await self._pages(self.drawing, data, numbers)
 
     async def read(self, data: bytes, numbers: Sequence[int]) -> list[DrawnPage]:
         """Draw pages of a PDF, counted from 1, and read all that stands on them.
@@ -106,7 +101,7 @@ class PageReader:
 
     async def aclose(self) -> None:
         """End the processes."""
-        await self._drawing.aclose()
+        await self.drawing.aclose()
         await self._reading.aclose()
 
     async def _pages(

@@ -4,7 +4,7 @@ import numpy as np
 import pypdfium2  # type: ignore[import-untyped]  # ships no annotations
 from PIL import Image
 
-from heddle_knowledge.formats.pdf_page import FEWEST_CHARACTERS, page_text
+from heddle_knowledge.formats.pdf_page import FEWEST_CHARACTERS, is_garbled, page_text
 from heddle_knowledge.pages.recognition import Box, Recogniser
 from heddle_knowledge.pages.rendering import draw, encoded
 from heddle_knowledge.pages.shapes import (
@@ -29,6 +29,8 @@ def read_page(document: pypdfium2.PdfDocument, number: int, recogniser: Recognis
         picture = encoded(image)
     except (pypdfium2.PdfiumError, ValueError, OSError):
         return DrawnPage(number)
+    if is_garbled(text):
+        text = ""
     pixels = np.asarray(image)
     scanned = len("".join(text.split())) < FEWEST_CHARACTERS
     lines = recogniser.lines(pixels) if scanned else None

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from datetime import datetime
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -12,6 +11,7 @@ from heddle_runtime.serving.fair_slots import NOBODY, FairSlots, QueueFullError,
 from heddle_knowledge.chunking.chunks import Chunk
 from heddle_knowledge.chunking.options import DEFAULT, Chunking
 from heddle_knowledge.errors import BusyError, StorageError, UnreadableDocumentError
+from heddle_knowledge.formats.blocks import ParsedDocument
 from heddle_knowledge.workers.worker import WorkerMissingError, WorkerProcess
 
 _SECONDS = 60.0
@@ -51,13 +51,9 @@ class ParseRequest(msgspec.Struct, frozen=True, tag=True):
 
 
 class ParseReply(msgspec.Struct, frozen=True):
-    """The title and metadata of a document, and its chunks, at least one."""
+    """What a document says of itself, without its blocks, and its chunks, at least one."""
 
-    title: str
-    time: datetime | None
-    pages: int
-    unread: list[int]
-    metadata: dict[str, str]
+    document: ParsedDocument
     chunks: list[Chunk]
 
 

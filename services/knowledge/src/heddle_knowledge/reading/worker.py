@@ -1,5 +1,7 @@
 """The process that reads documents: `python -m heddle_knowledge.reading.worker`."""
 
+from dataclasses import replace
+
 from heddle_knowledge.chunking.chunks import chunk
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.reading.documents import parse, text_of
@@ -43,15 +45,7 @@ def _parsed(request: ParseRequest) -> ParseReply:
         name=request.name,
         scanned=request.scanned,
     )
-    chunks = chunk(document, request.chunking)
-    return ParseReply(
-        document.title,
-        document.time,
-        document.pages,
-        list(document.unread),
-        dict(document.metadata),
-        chunks,
-    )
+    return ParseReply(replace(document, blocks=()), chunk(document, request.chunking))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,7 @@
-"""The passages that a search looks at more closely: found by meaning, by words, or by both.
-
-Of each only what ranks it is read. The rest is read for those that are shown: a hundred texts with
-their surroundings cost several times what finding them does.
-"""
+"""The passages that a search looks at more closely: found by meaning, by words, or by both."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,22 +9,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from heddle_knowledge.collection.types import Mode
+from heddle_knowledge.collection.tables import PASSAGE_COLUMNS
+from heddle_knowledge.collection.types import Mode, SearchOptions
 from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import Condition
-from heddle_knowledge.engines.interface import DISTANCE, KEY, SCORE, Table
+from heddle_knowledge.engines.interface import DISTANCE, SCORE, Table
+from heddle_knowledge.searching.ranking import Reranker
 
 _COSINE = "_cosine"
+_COLUMNS = (*PASSAGE_COLUMNS, "ingested_at")
 _IDENTITY = ("document", "ordinal", "ingested_at")
-LONGEST_TEXT_QUERY = 2_000
+_LONGEST_TEXT_QUERY = 2_000
 """Characters; every word of it is a list to merge."""
 
 Identity = tuple[str, int, int]
 """The identity of a passage: its document, its ordinal and the time of the ingestion."""
+Read = Callable[[Sequence[int], Sequence[str]], list[dict[str, Any]]]
+"""Returns columns of some candidates, by their places, in that order."""
 
 
 class PassagesChangedError(Exception):
-    """A document has changed since its passages were found."""
+    """The documents have changed during a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,54 +37,52 @@ class Candidates:
     """Passages, each once, in the order of their documents' names and their ordinals.
 
     Attributes:
-        keys: Where they are, for the moment, shape [n].
         cosine: Their similarity with the question, -1 to 1, shape [n].
         words: Their BM25, 0 where no word fits, shape [n].
-        columns: What else was asked for, a row for each; empty if nothing was.
-        identities: What they are, if they are not in memory.
+        read: Returns what else is known of them.
     """
 
-    keys: NDArray[np.int64]
     cosine: NDArray[np.float32]
     words: NDArray[np.float32]
-    columns: Sequence[dict[str, Any]] = ()
-    identities: Sequence[Identity] = ()
+    read: Read
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateQuery:
-    """The candidates of a question.
+class Question:
+    """A question, and the options of its search.
 
     Attributes:
-        words: The question, in the forms of the index of words.
+        text: The question.
+        forms: The same in the forms of the index of words.
         vector: The same as a vector of length 1, shape [dim].
-        count: At most so many by meaning, and as many by words.
-        mode: By which of the two.
+        mode: How candidates are found and ordered.
+        options: How they are ordered besides.
+        reranker: What `reranking="model"` asks.
         where: Which passages may be found.
-        columns: What to read of each besides; few and narrow ones.
     """
 
-    words: str
+    text: str
+    forms: str
     vector: Vectors
-    count: int
     mode: Mode
+    options: SearchOptions
+    reranker: Reranker | None
     where: Condition
-    columns: Sequence[str] = ()
+
+    @property
+    def words(self) -> str:
+        """What is looked for in the index of words."""
+        return self.forms[:_LONGEST_TEXT_QUERY]
 
 
 class Searched(Protocol):
     """What a collection is searched in: its table, or a copy of it in memory."""
 
-    async def find(self, query: CandidateQuery) -> Candidates:
-        """Find candidates of documents as they are now."""
-
-    async def read(
-        self, candidates: Candidates, chosen: Sequence[int], columns: Sequence[str]
-    ) -> list[dict[str, Any]]:
-        """Read columns of some candidates, by their places in `candidates`, in that order.
+    async def find(self, question: Question, count: int) -> Candidates:
+        """Find so many candidates by meaning, and as many by words.
 
         Raises:
-            PassagesChangedError: A document has changed since: search again.
+            PassagesChangedError: Documents have changed meanwhile: search again.
         """
 
 
@@ -93,49 +92,33 @@ class SearchedTable:
 
     table: Table
 
-    async def find(self, query: CandidateQuery) -> Candidates:
-        """Find candidates."""
-        columns = [*_IDENTITY, *query.columns, KEY]
+    async def find(self, question: Question, count: int) -> Candidates:
+        """Find candidates of documents as they are now."""
         searches = []
-        if query.mode != "text":
-            searches.append(self._by_meaning(query, columns))
-        if query.mode != "vector":
-            searches.append(self._by_words(query, columns))
+        if question.mode != "text":
+            searches.append(self._by_meaning(question, count))
+        if question.mode != "vector":
+            searches.append(self._by_words(question, count))
         matches = pa.concat_tables(await asyncio.gather(*searches), promote_options="default")
-        identities = _identities(matches)
-        distinct = _distinct(identities, matches.column(SCORE).is_valid().to_pylist())
-        rows = matches.take(pa.array(distinct, pa.int64()))
-        return Candidates(
-            keys=rows.column(KEY).to_numpy(),
-            cosine=np.clip(_numbers(rows, _COSINE), -1.0, 1.0),
-            words=_numbers(rows, SCORE),
-            columns=rows.select(list(query.columns)).to_pylist() if query.columns else (),
-            identities=[identities[at] for at in distinct],
-        )
+        rows = matches.take(pa.array(_distinct(matches), pa.int64()))
 
-    async def read(
-        self, candidates: Candidates, chosen: Sequence[int], columns: Sequence[str]
-    ) -> list[dict[str, Any]]:
-        """Read columns of some candidates."""
-        column_names = [*_IDENTITY, *(name for name in columns if name not in _IDENTITY)]
-        rows = await self.table.at([int(candidates.keys[at]) for at in chosen], column_names)
-        by_identity = dict(zip(_identities(rows), rows.to_pylist(), strict=True))
-        try:
-            return [by_identity[candidates.identities[at]] for at in chosen]
-        except KeyError as error:
-            raise PassagesChangedError from error
+        def read(places: Sequence[int], columns: Sequence[str]) -> list[dict[str, Any]]:
+            chosen = rows.select(list(columns)).take(pa.array(places, pa.int64()))
+            return list(chosen.to_pylist())
 
-    async def _by_meaning(self, query: CandidateQuery, columns: Sequence[str]) -> pa.Table:
-        matches = await self.table.nearest(query.vector, columns, query.where, query.count)
+        cosine = np.clip(_numbers(rows, _COSINE), -1.0, 1.0)
+        return Candidates(cosine, _numbers(rows, SCORE), read)
+
+    async def _by_meaning(self, question: Question, count: int) -> pa.Table:
+        matches = await self.table.nearest(question.vector, _COLUMNS, question.where, count)
         cosine = np.subtract(1.0, matches.column(DISTANCE).to_numpy(), dtype=np.float32)
         matches = matches.drop_columns(DISTANCE).append_column(_COSINE, pa.array(cosine))
         return matches.append_column(SCORE, pa.nulls(matches.num_rows, pa.float32()))
 
-    async def _by_words(self, query: CandidateQuery, columns: Sequence[str]) -> pa.Table:
+    async def _by_words(self, question: Question, count: int) -> pa.Table:
         """Find by words; the cosine of the passages is computed here."""
-        words, vector = query.words[:LONGEST_TEXT_QUERY], query.vector
-        with_vector = [*columns, "vector"]
-        matches = await self.table.matching(words, with_vector, query.where, query.count)
+        with_vector, vector = [*_COLUMNS, "vector"], question.vector
+        matches = await self.table.matching(question.words, with_vector, question.where, count)
         cosine = pa.array(vectors_of(matches, len(vector)) @ vector, pa.float32())
         return matches.drop_columns("vector").append_column(_COSINE, cosine)
 
@@ -147,12 +130,14 @@ def vectors_of(rows: pa.Table, dimension: int) -> Vectors:
     return vectors
 
 
-def _distinct(identities: Sequence[Identity], scored: Sequence[bool]) -> list[int]:
+def _distinct(matches: pa.Table) -> list[int]:
     """Return the rows to keep, in the order of their identities: each passage once.
 
     The two searches may have seen the table at two moments. A document that was replaced between
     them is taken as it is now, so that no answer mixes its versions.
     """
+    identities = list(zip(*(matches.column(name).to_pylist() for name in _IDENTITY), strict=True))
+    scored = matches.column(SCORE).is_valid().to_pylist()
     newest: dict[str, int] = {}
     for document, _, ingested_at in identities:
         newest[document] = max(newest.get(document, 0), ingested_at)
@@ -161,10 +146,6 @@ def _distinct(identities: Sequence[Identity], scored: Sequence[bool]) -> list[in
         if identity[2] == newest[identity[0]] and (identity not in distinct_rows or scored[at]):
             distinct_rows[identity] = at
     return [distinct_rows[identity] for identity in sorted(distinct_rows)]
-
-
-def _identities(rows: pa.Table) -> list[Identity]:
-    return list(zip(*(rows.column(name).to_pylist() for name in _IDENTITY), strict=True))
 
 
 def _numbers(rows: pa.Table, column: str) -> NDArray[np.float32]:

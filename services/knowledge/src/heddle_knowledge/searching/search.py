@@ -6,7 +6,7 @@ meaning too, and an approximate index below changes no score. `ranking` makes on
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,15 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heddle_knowledge.collection.tables import PASSAGE_COLUMNS, passage
-from heddle_knowledge.collection.types import Mode, Passage, SearchOptions
-from heddle_knowledge.embedders.embedding import Vectors
-from heddle_knowledge.engines.conditions import Condition
-from heddle_knowledge.engines.word_forms import word_forms
+from heddle_knowledge.collection.types import Passage
 from heddle_knowledge.errors import StorageError
 from heddle_knowledge.searching.candidates import (
-    CandidateQuery,
     Candidates,
     PassagesChangedError,
+    Question,
     Searched,
 )
 from heddle_knowledge.searching.ranking import BEST, Reranker, Scores, aged, convex, reranked
@@ -30,40 +27,10 @@ from heddle_knowledge.searching.repeated import Shown
 
 _FEWEST_CANDIDATES = 50
 _CANDIDATES_PER_RESULT = 4
-# Documents may be replaced, or put in order, between two reads of a search.
+# Documents may be replaced, or put in order, while a search goes on.
 _ATTEMPTS = 10
 _TIME = "document_time"
 _TEXT = "text"
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question, and the options of its search.
-
-    Attributes:
-        text: The question.
-        vector: The same as a vector of length 1, shape [dim].
-        mode: How candidates are found and ordered.
-        options: How they are ordered besides.
-        reranker: What `reranking="model"` asks.
-        where: Which passages may be found.
-        language: That of the collection.
-    """
-
-    text: str
-    vector: Vectors
-    mode: Mode
-    options: SearchOptions
-    reranker: Reranker | None
-    where: Condition
-    language: str
-
-    @property
-    def ranked_by(self) -> tuple[str, ...]:
-        """The columns that are read of every candidate, besides vectors and scores."""
-        ages = (_TIME,) if self.options.recency_weight else ()
-        texts = (_TEXT,) if self.options.reranking == "model" else ()
-        return ages + texts
 
 
 async def find(
@@ -86,40 +53,30 @@ async def find(
         Passages, the most relevant first; of several that say the same, the first.
 
     Raises:
-        StorageError: Documents change faster than their passages can be read.
+        StorageError: Documents change faster than they can be searched.
     """
-    query = CandidateQuery(
-        word_forms(question.text, question.language),
-        question.vector,
-        max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT),
-        question.mode,
-        question.where,
-        question.ranked_by,
-    )
+    count = max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT)
     for _ in range(_ATTEMPTS):
         with suppress(PassagesChangedError):
-            return await _find_passages(await searched(), question, query, top_k, threshold)
+            candidates = await (await searched()).find(question, count)
+            return await _best_passages(candidates, question, top_k, threshold)
     raise StorageError("The documents of the collection change too fast. Search it again.")
 
 
-async def _find_passages(
-    searched: Searched, question: Question, query: CandidateQuery, top_k: int, threshold: float
+async def _best_passages(
+    candidates: Candidates, question: Question, top_k: int, threshold: float
 ) -> list[Passage]:
-    candidates = await searched.find(query)
     relevance = await _relevance(candidates, question)
     ordered = _best_first(relevance)
     if threshold and question.mode != "text":
         ordered = ordered[candidates.cosine[ordered] >= threshold]
-    shown: list[int] = []
-    rows: list[dict[str, Any]] = []
+    shown: list[tuple[int, dict[str, Any]]] = []
     texts, start = Shown(), 0
     while start < len(ordered) and len(shown) < top_k:
         some = ordered[start : start + top_k - len(shown)].tolist()
         start += len(some)
-        read = await searched.read(candidates, some, PASSAGE_COLUMNS)
-        new = [(at, row) for at, row in zip(some, read, strict=True) if texts.is_new(row[_TEXT])]
-        shown += [at for at, _ in new]
-        rows += [row for _, row in new]
+        rows = candidates.read(some, PASSAGE_COLUMNS)
+        shown += [each for each in zip(some, rows, strict=True) if texts.is_new(each[1][_TEXT])]
     by_meaning = _ranks(candidates.cosine).tolist()
     by_words = _ranks(candidates.words).tolist()
     return [
@@ -129,7 +86,7 @@ async def _find_passages(
             text_rank=by_words[at] if candidates.words[at] > 0 else None,
             text_score=float(candidates.words[at]) if candidates.words[at] > 0 else None,
         )
-        for row, at in zip(rows, shown, strict=True)
+        for at, row in shown
     ]
 
 
@@ -144,7 +101,7 @@ async def _relevance(candidates: Candidates, question: Question) -> Scores:
     if options.reranking == "model" and question.reranker is not None and len(relevance):
         relevance = await _reranked(candidates, relevance, question.text, question.reranker)
     if options.recency_weight:
-        times = [row[_TIME] for row in candidates.columns]
+        times = [row[_TIME] for row in candidates.read(range(len(relevance)), [_TIME])]
         relevance = aged(relevance, times, options.recency_weight, datetime.now(UTC))
     return relevance
 
@@ -153,7 +110,8 @@ async def _reranked(
     candidates: Candidates, relevance: Scores, query: str, reranker: Reranker
 ) -> Scores:
     best = _best_first(relevance)[:BEST].tolist()
-    scores = await reranker.rerank(query, [candidates.columns[at][_TEXT] for at in best])
+    texts = [row[_TEXT] for row in candidates.read(best, [_TEXT])]
+    scores = await reranker.rerank(query, texts)
     return reranked(relevance, scores, best)
 
 

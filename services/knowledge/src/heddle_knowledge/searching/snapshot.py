@@ -15,10 +15,9 @@ from heddle_knowledge.embedders.embedding import Vectors
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.engines.interface import KEY, Table
 from heddle_knowledge.searching.candidates import (
-    LONGEST_TEXT_QUERY,
-    CandidateQuery,
     Candidates,
     PassagesChangedError,
+    Question,
     vectors_of,
 )
 from heddle_knowledge.searching.words import WordIndex
@@ -58,33 +57,28 @@ class Snapshot:
         self.nbytes = sum(each.nbytes for each in held)
         """Bytes that it needs, without the answers that it keeps."""
 
-    async def find(self, query: CandidateQuery) -> Candidates:
+    async def find(self, question: Question, count: int) -> Candidates:
         """Find candidates.
 
         Raises:
             PassagesChangedError: The table has another version by now.
         """
-        may = self._all if query.where == EVERYTHING else await self._matching(query.where)
-        cosine = self._vectors @ query.vector
-        text = "" if query.mode == "vector" else query.words[:LONGEST_TEXT_QUERY]
-        scores = self._words.scores(text)
-        by_words = _highest(scores, may[scores[may] > 0], query.count)
-        by_meaning = may[:0] if query.mode == "text" else _highest(cosine, may, query.count)
-        keys = np.union1d(by_meaning, by_words)
-        words = np.zeros(len(keys), dtype=np.float32)
-        words[np.searchsorted(keys, by_words)] = scores[by_words]
-        return Candidates(
-            keys=keys,
-            cosine=np.clip(cosine[keys], -1.0, 1.0),
-            words=words,
-            columns=[self._row(at, query.columns) for at in keys] if query.columns else (),
-        )
+        where, mode = question.where, question.mode
+        may = self._all if where == EVERYTHING else await self._matching(where)
+        cosine = self._vectors @ question.vector
+        scores = self._words.scores("" if mode == "vector" else question.words)
+        by_words = _highest(scores, may[scores[may] > 0], count)
+        by_meaning = may[:0] if mode == "text" else _highest(cosine, may, count)
+        places = np.union1d(by_meaning, by_words)
+        words = np.zeros(len(places), dtype=np.float32)
+        words[np.searchsorted(places, by_words)] = scores[by_words]
 
-    async def read(
-        self, candidates: Candidates, chosen: Sequence[int], columns: Sequence[str]
-    ) -> list[dict[str, Any]]:
-        """Read columns of some candidates."""
-        return [self._row(candidates.keys[at], columns) for at in chosen]
+        def read(chosen: Sequence[int], columns: Sequence[str]) -> list[dict[str, Any]]:
+            return [
+                {name: self._columns[name][places[at]].as_py() for name in columns} for at in chosen
+            ]
+
+        return Candidates(np.clip(cosine[places], -1.0, 1.0), words, read)
 
     def answer(self, question: Hashable) -> Sequence[Passage] | None:
         """Return what was found for an equal question."""
@@ -93,9 +87,6 @@ class Snapshot:
     def keep(self, question: Hashable, passages: Sequence[Passage]) -> None:
         """Keep what was found for a question, instead of the oldest if there are many."""
         _put(self._answers, question, passages, _MAX_ANSWERS)
-
-    def _row(self, place: int, columns: Sequence[str]) -> dict[str, Any]:
-        return {name: self._columns[name][place].as_py() for name in columns}
 
     async def _matching(self, where: Condition) -> NDArray[np.int64]:
         """Return the places of the rows that match a condition; the engine says which, once."""

@@ -1,7 +1,7 @@
 """Calls that search several collections, wherever each of them is."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
@@ -84,22 +84,34 @@ class CollectionSearchCalls(Calls):
             return await self._search_sources(request, reader, reference)
         if collection.backend == EMBEDDED:
             options = await self._options(request, reader)
-            with measured_search(store.engine, reason):
-                result = await _search_store(store, collection, request, where, options)
-                await self._describe_texts(reader, request.query, result.passages)
-                return result
+            work = _search_store(store, collection, request, where, options)
+            return await self._measured(store.engine, collection.public_id, request, reader, work)
         if collection.backend in ENGINES:
-            top_k = request.top_k or _DEFAULT_TOP_K
-            with measured_search(collection.backend, reason):
-                external = self._backends.external
-                result = await external.search(collection, request, where, top_k)
-                describe_search(collection.public_id, top_k, result.passages)
-                await self._describe_texts(reader, request.query, result.passages)
-            count_if_empty(collection.backend, result.passages)
-            return result
+            work = self._backends.external.search(
+                collection, request, where, request.top_k or _DEFAULT_TOP_K
+            )
+            return await self._measured(
+                collection.backend, collection.public_id, request, reader, work
+            )
         identifier = collection.settings.get(FORMER_ID, collection.name)
         owner = lender_of(collection)
         return await self._search_source(collection.backend, request, reader, owner, identifier)
+
+    async def _measured(
+        self,
+        engine: str,
+        identifier: str,
+        request: pb.SearchCollectionsRequest,
+        reader: Reader,
+        work: Awaitable[pb.CollectionPassages],
+    ) -> pb.CollectionPassages:
+        """Return the result of the search of a collection, which metrics and traces then have."""
+        with measured_search(engine, reason):
+            result = await work
+            describe_search(identifier, request.top_k or _DEFAULT_TOP_K, result.passages)
+            await self._describe_texts(reader, request.query, result.passages)
+        count_if_empty(engine, result.passages)
+        return result
 
     async def _options(self, request: pb.SearchCollectionsRequest, reader: Reader) -> SearchOptions:
         """Return the options of a search, with the choice of its organisation."""
@@ -143,12 +155,8 @@ class CollectionSearchCalls(Calls):
         if source is None:
             raise BackendError(f"no backend is named {backend!r}")
         top_k = request.top_k or _DEFAULT_TOP_K
-        with measured_search(backend, reason):
-            result = await source.search(owner, identifier, request, top_k, missing)
-            describe_search(identifier, top_k, result.passages)
-            await self._describe_texts(reader, request.query, result.passages)
-        count_if_empty(backend, result.passages)
-        return result
+        work = source.search(owner, identifier, request, top_k, missing)
+        return await self._measured(backend, identifier, request, reader, work)
 
     async def _describe_texts(
         self, reader: Reader, query: str, passages: Iterable[pb.Passage]
@@ -193,8 +201,6 @@ async def _search_store(
         where=where,
         options=options,
     )
-    count_if_empty(store.engine, passages)
-    describe_search(collection.public_id, request.top_k or _DEFAULT_TOP_K, passages)
     return pb.CollectionPassages(
         collection_id=collection.public_id,
         collection_name=collection.name,

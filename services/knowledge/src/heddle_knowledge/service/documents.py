@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_runtime.contract.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
-from heddle_runtime.contract.paging import page_size, read_token, write_token
+from heddle_runtime.contract.paging import cut, page_size, read_token, write_token
 from heddle_runtime.errors import InvalidRequestError
 from heddle_runtime.identity.call_metadata import Context
 
@@ -111,11 +111,9 @@ class DocumentCalls(Calls):
         store, collection = await self._readable(request.collection)
         after = read_token(request.page_token)
         items = await store.documents.listed(collection.id, after, size + 1)
-        more = len(items) > size
-        return pb.ListDocumentsResponse(
-            documents=[document_message(collection, each) for each in items[:size]],
-            next_page_token=write_token(items[size - 1].name) if more else "",
-        )
+        shown, token = cut(items, size, lambda document: document.name)
+        documents = [document_message(collection, each) for each in shown]
+        return pb.ListDocumentsResponse(documents=documents, next_page_token=token)
 
     @uninterrupted
     async def DeleteDocument(

@@ -12,7 +12,7 @@ from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity.call_metadata import Context
 
-from heddle_knowledge.collection.access import Reader
+from heddle_knowledge.collection.access import Reader, meant
 from heddle_knowledge.collection.types import EMBEDDED, Collection, Document
 from heddle_knowledge.errors import CollectionNotFoundError, no_collection
 from heddle_knowledge.service.calls import (
@@ -90,15 +90,7 @@ class PageCalls(Calls):
         last = min(first + size - 1, document.pages)
         pages = await store.pages.listed(collection.id, document, first, last)
         return pb.ListPagesResponse(
-            pages=[
-                pb.DocumentPage(
-                    page=each.page,
-                    text=each.text,
-                    has_picture=each.has_picture,
-                    passage_count=each.passages,
-                )
-                for each in pages
-            ],
+            pages=pages,
             next_page_token=write_token(str(last + 1)) if last < document.pages else "",
             page_count=document.pages,
         )
@@ -157,7 +149,7 @@ async def _within(
         CollectionNotFoundError: There is none that the reader may read.
     """
     known = (await store.collections.all()).values()
-    collection = reader.resolve(known, reference)
+    collection = meant(known, reader.person, reference)
     if within and not any(_names(each, collection, known, reader) for each in within):
         raise no_collection(reference)
     return collection
@@ -167,7 +159,7 @@ def _names(
     reference: str, collection: "Collection", known: "Iterable[Collection]", reader: Reader
 ) -> bool:
     try:
-        return reader.resolve(known, reference).id == collection.id
+        return meant(known, reader.person, reference).id == collection.id
     except CollectionNotFoundError:
         return False
 

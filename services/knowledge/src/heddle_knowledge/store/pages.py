@@ -4,12 +4,14 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from heddle.knowledge.v1 import knowledge_pb2 as pb
+
 from heddle_knowledge.collection.tables import documents_of, passages_of_pages
 from heddle_knowledge.collection.types import Document
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.collection_pages import CollectionPages
 from heddle_knowledge.pages.models import PageModelInfo
-from heddle_knowledge.pages.shapes import LONGEST_TEXT, DrawnPage, ListedPage, Picture, RankedPage
+from heddle_knowledge.pages.shapes import LONGEST_TEXT, DrawnPage, Picture, RankedPage
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
 from heddle_knowledge.store.passages import Passages
@@ -94,7 +96,7 @@ class Pages:
 
     async def listed(
         self, collection: str, document: Document, first: int, last: int
-    ) -> list[ListedPage]:
+    ) -> list[pb.DocumentPage]:
         """Return pages of a document.
 
         Args:
@@ -114,7 +116,9 @@ class Pages:
         for number in range(first, last + 1):
             text, has_picture = stored.get(number, ("", False))
             text = text or "\n\n".join(texts[number])[:LONGEST_TEXT]
-            pages.append(ListedPage(number, text, has_picture, len(texts[number])))
+            page = pb.DocumentPage(page=number, text=text, has_picture=has_picture)
+            page.passage_count = len(texts[number])
+            pages.append(page)
         return pages
 
     async def count_pictures(self, collection: str) -> int:

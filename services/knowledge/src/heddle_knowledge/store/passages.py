@@ -16,10 +16,11 @@ from heddle_knowledge.collection.types import (
 from heddle_knowledge.embedders.embedding import Embedder, EmbedderInfo, Vectors
 from heddle_knowledge.embedders.tracing import traced_embedding
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
+from heddle_knowledge.engines.word_forms import word_forms
 from heddle_knowledge.errors import RerankingError
-from heddle_knowledge.searching.candidates import Searched, SearchedTable
+from heddle_knowledge.searching.candidates import Question, Searched, SearchedTable
 from heddle_knowledge.searching.relevance import is_relevant
-from heddle_knowledge.searching.search import Question, find
+from heddle_knowledge.searching.search import find
 from heddle_knowledge.store.context import StoreContext
 
 _AS_USUAL = SearchOptions()
@@ -88,8 +89,8 @@ class Passages:
         if answer is not None:
             return list(answer)
         (vector,) = await traced_embedding(self._embedded(query, embedder), embedder)
-        language = handle.collection.language
-        question = Question(query, vector, mode, options, self._context.reranker, where, language)
+        forms, reranker = word_forms(query, handle.collection.language), self._context.reranker
+        question = Question(query, forms, vector, mode, options, reranker, where)
         async with handle.using():
             passages = await find(
                 partial(self._searched, handle), question, top_k=top_k, threshold=threshold

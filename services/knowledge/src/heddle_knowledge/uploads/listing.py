@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle_runtime.contract.limits import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE
-from heddle_runtime.contract.paging import page_size, read_token, write_token
+from heddle_runtime.contract.paging import cut, page_size, read_token
 from heddle_runtime.errors import InvalidRequestError, Violation
 
 from heddle_knowledge.collection.names import document_id
@@ -24,7 +24,7 @@ _STATES = ("in_progress", "failed", "cancelled", "completed")
 
 def list_attachments(
     files: Sequence[Attachment], request: pb.ListAttachedFilesRequest
-) -> tuple[list[Attachment], str, int]:
+) -> tuple[Sequence[Attachment], str, int]:
     """Return a page of files, the token of the next page, and how many files match.
 
     A page begins after the place of the last file of the page before, so that files that come, go
@@ -41,8 +41,7 @@ def list_attachments(
     after = _start(files, request)
     following = (each for each in matching if _follows(each, after, request))
     page = list(islice(following, size + 1))
-    shown = page[:size]
-    token = write_token(_place(shown[-1], request.order_by)) if len(page) > size else ""
+    shown, token = cut(page, size, lambda it: _place(it, request.order_by))
     return shown, token, len(matching)
 
 
