@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.errors import StorageError
-from heddle_knowledge.ingestion.batching import Batcher
-from heddle_knowledge.ingestion.embedding_turns import grouped
+from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
+from heddle_knowledge.ingestion.embedding_batches import grouped
+from heddle_runtime.serving.fair_slots import Tenant
 
 
 class Processor:
@@ -135,6 +136,26 @@ async def test_a_lock_that_fails_fails_all_waiting_requests(processor: Processor
     assert processor.batches == []
 
 
+async def test_several_batches_are_processed_at_once_if_allowed(processor: Processor) -> None:
+    batcher = Batcher(processor.process, len, max_batches=2)
+    first = await submitted(batcher, "a")
+    second = await submitted(batcher, "b")
+    third = await submitted(batcher, "c", "d")
+    assert processor.batches == [["a"], ["b"]]
+    processor.open.set()
+    assert await asyncio.gather(*first, *second, *third) == list("ABCD")
+    assert processor.batches == [["a"], ["b"], ["c", "d"]]
+
+
+async def test_organisations_take_turns_in_batches(processor: Processor) -> None:
+    batcher = Batcher(processor.process, lambda waiting: min(len(waiting), 1))
+    loud, quiet = Tenant("loud", "ann"), Tenant("quiet", "bob")
+    processor.open.set()
+    submissions = [("a", loud), ("b", loud), ("c", loud), ("d", quiet), ("e", quiet)]
+    await asyncio.gather(*(batcher.submit(*each) for each in submissions))
+    assert processor.batches == [["a"], ["d"], ["b"], ["e"], ["c"]]
+
+
 def test_passages_are_embedded_in_small_groups() -> None:
     embedder = LocalEmbedder()
     groups = [*grouped(embedder, ["x" * 1_250, "y" * 1_250, "z" * 9_999, *"abc"])]
@@ -144,13 +165,31 @@ def test_passages_are_embedded_in_small_groups() -> None:
 
 
 async def test_closing_fails_unfinished_requests(processor: Processor) -> None:
-    batcher = Batcher(processor.process, lambda _: 1)
-    tasks = await submitted(batcher, *"ab")
-    await batcher.aclose()
+    batchers: KeyedBatcher[str, str] = KeyedBatcher()
+    tasks = [
+        asyncio.create_task(
+            batchers.submit("k", lambda: Batcher(processor.process, lambda _: 1), item)
+        )
+        for item in "ab"
+    ]
+    await settle()
+    await batchers.aclose()
     for task in tasks:
         with pytest.raises(StorageError, match="closed"):
             await task
     assert processor.batches == [["a"]]
+
+
+async def test_keys_do_not_wait_for_each_other(processor: Processor) -> None:
+    batchers: KeyedBatcher[str, str] = KeyedBatcher()
+    tasks = [
+        asyncio.create_task(batchers.submit(key, lambda: Batcher(processor.process, len), key))
+        for key in "ab"
+    ]
+    await settle()
+    assert sorted(processor.batches) == [["a"], ["b"]]
+    processor.open.set()
+    assert await asyncio.gather(*tasks) == ["A", "B"]
 
 
 async def test_the_failure_of_a_cancelled_request_is_not_logged_as_never_retrieved(

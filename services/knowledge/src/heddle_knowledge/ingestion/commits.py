@@ -18,7 +18,7 @@ from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.tables import document_rows, replace_documents, update_labels
 from heddle_knowledge.collection.types import Document
 from heddle_knowledge.embedders.embedding import Vectors
-from heddle_knowledge.ingestion.batching import Batcher
+from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 
 _MAX_DOCUMENTS = 128
 _MAX_ROWS = 4_096
@@ -51,8 +51,7 @@ class Commits:
     def __init__(self, committed: Callable[[str, int], None]) -> None:
         """Take the function that receives the collection's id and the rows of each commit."""
         self._committed = committed
-        self._batchers: dict[str, Batcher[Prepared, bool]] = {}
-        """By the ids of the collections that are being committed to."""
+        self._batches: KeyedBatcher[Prepared, bool] = KeyedBatcher()
 
     async def put(self, handle: CollectionHandle, prepared: Prepared) -> bool:
         """Put a document in; say whether it took the place of an earlier version.
@@ -61,15 +60,16 @@ class Commits:
             CollectionNotFoundError: The collection was deleted meanwhile.
             StorageError: The commit failed; the document is as it was.
         """
-        identifier, commit = handle.collection.id, partial(self._commit, handle)
-        batcher = self._batchers.get(identifier) or self._batchers.setdefault(
-            identifier, Batcher(commit, _batch_size, lock=handle.writing, uninterruptible=True)
+        return await self._batches.submit(
+            handle.collection.id,
+            lambda: Batcher(
+                partial(self._commit, handle),
+                _batch_size,
+                lock=handle.writing,
+                uninterruptible=True,
+            ),
+            prepared,
         )
-        try:
-            return await batcher.submit(prepared)
-        finally:
-            if batcher.idle and self._batchers.get(identifier) is batcher:
-                del self._batchers[identifier]
 
     async def relabel(self, handle: CollectionHandle, document: Document) -> bool:
         """Change a document's URI and metadata, if it is still of this version; say whether.
@@ -86,8 +86,7 @@ class Commits:
 
     async def aclose(self) -> None:
         """Stop; documents that are not committed fail with `StorageError`."""
-        for batcher in list(self._batchers.values()):
-            await batcher.aclose()
+        await self._batches.aclose()
 
     async def _commit(self, handle: CollectionHandle, group: Sequence[Prepared]) -> list[bool]:
         # Stamped under the lock: of two versions the later commit has the later time.

@@ -23,7 +23,7 @@ from heddle_knowledge.engines.word_forms import word_forms
 from heddle_knowledge.errors import UnreadableDocumentError
 from heddle_knowledge.graph.graphs import CollectionGraph
 from heddle_knowledge.ingestion.commits import Commits, Prepared
-from heddle_knowledge.ingestion.embedding_turns import EmbeddingTurns, grouped
+from heddle_knowledge.ingestion.embedding_batches import Batches, grouped
 from heddle_knowledge.reading.admission import MARKDOWN, check_size, kind_of
 from heddle_knowledge.reading.parsing import Parser, ParseReply
 
@@ -102,8 +102,13 @@ NO_SCANS = Scans()
 class Shared:
     """The parts that concurrent ingestions of a store share."""
 
-    turns: EmbeddingTurns
+    batches: Batches
     commits: Commits
+
+    async def aclose(self) -> None:
+        """End; documents whose commit is not through fail."""
+        await self.batches.aclose()
+        await self.commits.aclose()
 
 
 async def ingest(
@@ -180,7 +185,7 @@ async def ingest(
     for group in grouped(embedder, changed):
         yield IngestProgress("embedding", embedded, len(texts))
         embedded += len(group)
-        vectors = await shared.turns.embedded(embedder, group, tenant=tenant)
+        vectors = await shared.batches.embedded(embedder, group, tenant=tenant)
         known |= zip(group, vectors, strict=True)
     yield IngestProgress("embedding", len(texts), len(texts))
     if graph is not None:

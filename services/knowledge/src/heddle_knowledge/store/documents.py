@@ -20,7 +20,7 @@ from heddle_knowledge.engines.conditions import Compare
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.ingestion import ingestion
 from heddle_knowledge.ingestion.commits import Commits
-from heddle_knowledge.ingestion.embedding_turns import EmbeddingTurns
+from heddle_knowledge.ingestion.embedding_batches import Batches
 from heddle_knowledge.store.context import StoreContext
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -42,7 +42,7 @@ class Documents:
         self._context = context
         self._committed = committed
         self._latest: tuple[tuple[str, int], Sequence[Document]] = ("", 0), ()
-        self._shared = ingestion.Shared(EmbeddingTurns(), Commits(committed))
+        self._shared = ingestion.Shared(Batches(), Commits(committed))
 
     async def ingest(  # noqa: PLR0913 - a document has so many properties
         self,
@@ -197,7 +197,7 @@ class Documents:
 
     async def aclose(self) -> None:
         """End; documents whose commit is not through fail."""
-        await self._shared.commits.aclose()
+        await self._shared.aclose()
 
 
 async def _present(handle: CollectionHandle, name: str) -> Document:
