@@ -144,7 +144,8 @@ class Completions:
                 stream = self.stream(request, context, plan_=plan_, watched=False)
                 async with aclosing(stream) as responses:
                     async for response in responses:
-                        whole.events.extend(response.events)
+                        for event in response.events:  # `extend` would serialise and parse each
+                            whole.events.add().CopyFrom(event)
             else:  # One request to the model, without the cost of two generators.
                 generate_request = plan_.generate_request(self.max_prompt_chars)
                 with table.duration(table.INVOKE_AGENT, plan_.strategy.name):

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import httpx
 import structlog
-from google.protobuf import duration_pb2
 from google.protobuf.json_format import ParseError
 from google.protobuf.struct_pb2 import Struct
 from heddle.chat.v1 import chat_pb2
@@ -21,7 +20,7 @@ from heddle_runtime.errors import (
     ToolFailedError,
     UnavailableError,
 )
-from heddle_runtime.redaction import redact, redact_registered, redact_value
+from heddle_runtime.redaction import known_secrets, redact, redact_registered, redact_value
 
 from heddle_tools_service.definitions.checks import is_slot
 from heddle_tools_service.sdk import (
@@ -54,11 +53,19 @@ _MAX_WARNINGS = 64
 _MAX_FIELD_CHARS = 4_000
 _MAX_OBJECTS = 500
 _MAX_EXCERPT_CHARS = 1_000
+_BELL = "\a"
+"""Between texts: it ends an escape sequence of a terminal, which would hide what follows."""
 
 
 def phrase(message: str) -> str:
     """Return a status for users: one line, without secrets, at most 300 characters."""
-    shown = redact(valid_text(" ".join(str(message)[: 2 * MAX_PHRASE_CHARS].split())))
+    return _phrase(str(message)[: 2 * MAX_PHRASE_CHARS], known_secrets()) if message else ""
+
+
+@lru_cache(256)  # every run of a tool says the same
+def _phrase(message: str, _: object) -> str:
+    """Return a status, while the same secrets are registered."""
+    shown = redact(valid_text(" ".join(message.split())))
     return shown if len(shown) <= MAX_PHRASE_CHARS else f"{shown[: MAX_PHRASE_CHARS - 1]}…"
 
 
@@ -164,17 +171,13 @@ def result(
     sources = _sources(tool_result.sources[:_MAX_SOURCES], warnings)
     if len(sources) == 1 and not sources[0].excerpt:  # the source of the whole text
         sources[0].excerpt = valid_text(text[:_MAX_EXCERPT_CHARS])
-    duration = duration_pb2.Duration()
-    duration.FromTimedelta(timedelta(seconds=elapsed))
     text = redact_registered(valid_text(text))
     objects = _objects(tool_result.objects, warnings) if for_agent else []
     if for_agent and text.strip() and not objects and tool_result.count != 0:
         objects.append(json.dumps({"text": text}, ensure_ascii=False))
-    return pb.ToolResult(
+    message = pb.ToolResult(
         parts=[chat_pb2.ContentPart(text=text)] if text else [],
         sources=sources,
-        metadata=metadata,
-        elapsed=duration,
         warnings=warnings[-_MAX_WARNINGS:],
         slot=slot or tool_result.slot or default_slot,
         name=_cut(tool_result.name) or (tool if for_agent else ""),
@@ -182,6 +185,9 @@ def result(
         message=phrase(tool_result.message),
         result_count=tool_result.count,
     )
+    message.metadata.CopyFrom(metadata)
+    message.elapsed.FromNanoseconds(int(elapsed * 1e9))
+    return message
 
 
 def checked_result(
@@ -282,14 +288,34 @@ def _sources(sources: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
 
 
 def _source(source: Source) -> pb.Source:
+    attributes = source.attributes
+    texts = [
+        source.title,
+        source.uri,
+        source.excerpt,
+        source.kind,
+        *attributes,
+        *attributes.values(),
+    ]
+    title, uri, excerpt, kind, *more = _all_cut([str(each) for each in texts])
+    names, values = more[: len(attributes)], more[len(attributes) :]
     return pb.Source(
-        title=_cut(source.title),
-        uri=_cut(source.uri),
-        excerpt=_cut(source.excerpt),
+        title=title,
+        uri=uri,
+        excerpt=excerpt,
         score=source.score,
-        kind=_cut(source.kind),
-        attributes={_cut(str(name)): _cut(str(value)) for name, value in source.attributes.items()},
+        kind=kind,
+        attributes=dict(zip(names, values, strict=True)),
     )
+
+
+def _all_cut(texts: Sequence[str]) -> list[str]:
+    """Cut texts as `_cut` does. One search finds that none of them has a secret, as is usual."""
+    cut = [text[:_MAX_FIELD_CHARS] for text in texts]
+    together = _BELL.join(cut)
+    if redact_registered(valid_text(together)) == together:
+        return cut
+    return [_cut(text) for text in cut]
 
 
 def _more(error: ToolError) -> dict[str, str]:

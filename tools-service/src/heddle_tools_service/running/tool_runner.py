@@ -106,8 +106,8 @@ class ToolRunner:
         *,
         called: bool = True,
     ) -> ChangePolicy.ValueType:
-        assistant = Conversation(context).assistant
-        return await change_policy(self.settings, effect, invocation, assistant, called=called)
+        conversation = Conversation(context)
+        return await change_policy(self.settings, effect, invocation, conversation, called=called)
 
     def _callback_seconds(self, remaining: float) -> float:
         return min(self.default_timeout, remaining * _USABLE_FRACTION)

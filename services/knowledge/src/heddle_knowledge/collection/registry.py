@@ -2,7 +2,8 @@
 
 import time
 import uuid
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -44,6 +45,7 @@ class CollectionRegistry:
         self._table = table
         self._seen_version = -1
         self._collections: dict[str, Collection] = {}
+        self._references: defaultdict[str, list[Collection]] = defaultdict(list)
         self._purges = 2
         """The number of due purges: one rewrites the table, a later one removes old files."""
 
@@ -78,8 +80,17 @@ class CollectionRegistry:
                 return self._collections
             rows = (await self._table.rows(["id", "record"])).to_pylist()
         self._collections = {row["id"]: decoded(row["record"]) for row in rows}
+        self._references = defaultdict(list)
+        for each in self._collections.values():
+            for reference in {each.name, each.public_id, each.former_id}:
+                self._references[reference].append(each)
         self._seen_version = version
         return self._collections
+
+    async def named(self, reference: str) -> Sequence[Collection]:
+        """Return the collections with a name, an identifier or a former one, as of now."""
+        await self.all()
+        return self._references.get(reference, ())
 
     async def get(self, name: str) -> Collection:
         """Return one collection by its id, or one of the default organisation by its name.
@@ -88,7 +99,9 @@ class CollectionRegistry:
             CollectionNotFoundError: There is none.
         """
         known = await self.all()
-        collection = known.get(name) or _named(known, DEFAULT_ORGANIZATION, name)
+        same = (each for each in self._references.get(name, ()) if each.name == name)
+        at_home = (each for each in same if each.organization == DEFAULT_ORGANIZATION)
+        collection = known.get(name) or next(at_home, None)
         if collection is None:
             raise no_collection(name)
         return collection
@@ -211,9 +224,4 @@ def _clashing(known: Mapping[str, Collection], collection: Collection) -> Collec
         if it.organization == collection.organization
         and (it.name == collection.name or (it.former_id and it.former_id == collection.former_id))
     )
-    return next(same, None)
-
-
-def _named(known: Mapping[str, Collection], organization: str, name: str) -> Collection | None:
-    same = (it for it in known.values() if (it.organization, it.name) == (organization, name))
     return next(same, None)

@@ -5,8 +5,7 @@ meaning too, and an approximate index below changes no score. `ranking` makes on
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -67,17 +66,19 @@ class Question:
 
 
 async def find(
-    searched: Callable[[], Awaitable[Searched]],
+    searched: Searched,
     question: Question,
     *,
+    anew: Callable[[], Awaitable[Searched]],
     top_k: int,
     threshold: float,
 ) -> list[Passage]:
     """Search one collection.
 
     Args:
-        searched: Returns what to search, as it is now.
+        searched: What to search.
         question: The question.
+        anew: Returns the same as it is now, once it has changed.
         top_k: At most so many passages.
         threshold: Leave out passages whose cosine similarity is lower; 0 leaves out none, and so
             does any in the mode `text`.
@@ -97,8 +98,10 @@ async def find(
         question.ranked_by,
     )
     for _ in range(_ATTEMPTS):
-        with suppress(PassagesChangedError):
-            return await _find_passages(await searched(), question, query, top_k, threshold)
+        try:
+            return await _find_passages(searched, question, query, top_k, threshold)
+        except PassagesChangedError:
+            searched = await anew()
     raise StorageError("The documents of the collection change too fast. Search it again.")
 
 
@@ -120,16 +123,20 @@ async def _find_passages(
         new = [(at, row) for at, row in zip(some, read, strict=True) if texts.is_new(row[_TEXT])]
         shown += [at for at, _ in new]
         rows += [row for _, row in new]
-    by_meaning = _ranks(candidates.cosine).tolist()
-    by_words = _ranks(candidates.words).tolist()
+    by_meaning, cosine = _ranks(candidates.cosine)[shown].tolist(), candidates.cosine[shown]
+    by_words, words = _ranks(candidates.words)[shown].tolist(), candidates.words[shown].tolist()
+    found = zip(
+        rows, cosine.tolist(), relevance[shown].tolist(), by_meaning, by_words, words, strict=True
+    )
     return [
-        replace(
-            passage(row, candidates.cosine[at], relevance[at]),
-            vector_rank=by_meaning[at] if question.mode != "text" else None,
-            text_rank=by_words[at] if candidates.words[at] > 0 else None,
-            text_score=float(candidates.words[at]) if candidates.words[at] > 0 else None,
+        passage(
+            row,
+            score,
+            relevant,
+            vector_rank if question.mode != "text" else None,
+            *((text_rank, text_score) if text_score > 0 else (None, None)),
         )
-        for row, at in zip(rows, shown, strict=True)
+        for row, score, relevant, vector_rank, text_rank, text_score in found
     ]
 
 

@@ -48,7 +48,6 @@ class Snapshot:
         self.language = language
         self._table = table
         self._keys: NDArray[np.int64] = rows.column(KEY).to_numpy().astype(np.int64)
-        self._all = np.arange(len(self._keys))
         self._vectors: Vectors = np.array(vectors_of(rows, dim), dtype=np.float32)
         self._words = WordIndex(rows.column("indexed").to_pylist(), language)
         self._columns = {name: rows.column(name).combine_chunks() for name in PASSAGE_COLUMNS}
@@ -64,19 +63,22 @@ class Snapshot:
         Raises:
             PassagesChangedError: The table has another version by now.
         """
-        may = self._all if query.where == EVERYTHING else await self._matching(query.where)
+        may = None if query.where == EVERYTHING else await self._matching(query.where)
         cosine = self._vectors @ query.vector
         text = "" if query.mode == "vector" else query.words[:LONGEST_TEXT_QUERY]
         scores = self._words.scores(text)
-        by_words = _highest(scores, may[scores[may] > 0], query.count)
-        by_meaning = may[:0] if query.mode == "text" else _highest(cosine, may, query.count)
-        keys = np.union1d(by_meaning, by_words)
-        words = np.zeros(len(keys), dtype=np.float32)
-        words[np.searchsorted(keys, by_words)] = scores[by_words]
+        scored = scores.nonzero()[0] if may is None else may[scores[may] > 0]
+        by_words = _highest(scores, scored, query.count)
+        by_meaning = scored[:0] if query.mode == "text" else _highest(cosine, may, query.count)
+        chosen = np.zeros(len(cosine), dtype=bool)
+        chosen[by_meaning] = chosen[by_words] = True
+        fitting = np.zeros(len(cosine), dtype=np.float32)
+        fitting[by_words] = scores[by_words]
+        keys = chosen.nonzero()[0]
         return Candidates(
             keys=keys,
-            cosine=np.clip(cosine[keys], -1.0, 1.0),
-            words=words,
+            cosine=cosine[keys].clip(-1.0, 1.0),
+            words=fitting[keys],
             columns=[self._row(at, query.columns) for at in keys] if query.columns else (),
         )
 
@@ -94,7 +96,7 @@ class Snapshot:
         """Keep what was found for a question, instead of the oldest if there are many."""
         _put(self._answers, question, passages, _MAX_ANSWERS)
 
-    def _row(self, place: int, columns: Sequence[str]) -> dict[str, Any]:
+    def _row(self, place: np.int64, columns: Sequence[str]) -> dict[str, Any]:
         return {name: self._columns[name][place].as_py() for name in columns}
 
     async def _matching(self, where: Condition) -> NDArray[np.int64]:
@@ -109,12 +111,16 @@ class Snapshot:
 
 
 def _highest(
-    scores: NDArray[np.float32], places: NDArray[np.int64], count: int
+    scores: NDArray[np.float32], places: NDArray[np.int64] | None, count: int
 ) -> NDArray[np.int64]:
-    """Return those of some places whose scores are the highest."""
+    """Return those of some places, or of all, whose scores are the highest."""
+    if places is None:
+        places, those = np.arange(len(scores)), scores
+    else:
+        those = scores[places]
     if len(places) <= count:
         return places
-    return places[np.argpartition(-scores[places], count)[:count]]
+    return places[those.argpartition(-count)[-count:]]
 
 
 def _put(entries: OrderedDict[Any, Any], key: Hashable, value: object, most: int) -> None:

@@ -68,7 +68,11 @@ class CollectionSearchCalls(Calls):
             result.collection = reference
             return result
 
-        results = await asyncio.gather(*map(result_of, request.collections))
+        first, *others = request.collections
+        if others:
+            results = await asyncio.gather(*map(result_of, request.collections))
+        else:
+            results = [await result_of(first)]
         return pb.SearchCollectionsResponse(results=_fitting(results))
 
     async def _search(
@@ -185,7 +189,7 @@ async def _search_store(
     options: SearchOptions,
 ) -> pb.CollectionPassages:
     passages = await store.passages.search(
-        collection.id,
+        collection,
         request.query[:MAX_QUERY_CHARACTERS],
         top_k=request.top_k or _DEFAULT_TOP_K,
         threshold=request.threshold,

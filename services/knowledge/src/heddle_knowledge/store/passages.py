@@ -8,6 +8,7 @@ from heddle_runtime.rpc.ttl_cache import TTLCache
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.tables import list_passages
 from heddle_knowledge.collection.types import (
+    Collection,
     Document,
     Mode,
     Passage,
@@ -43,7 +44,7 @@ class Passages:
 
     async def search(
         self,
-        collection: str,
+        collection: str | Collection,
         query: str,
         *,
         top_k: int,
@@ -55,7 +56,7 @@ class Passages:
         """Find passages for a question.
 
         Args:
-            collection: The collection.
+            collection: The collection; its record, if it has been read for this call.
             query: The question; as many of its tokens count for the meaning as the model reads.
             top_k: At most so many passages.
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
@@ -82,17 +83,20 @@ class Passages:
         if not query:
             return []
         request = query, top_k, threshold, mode, where, options
-        async with handle.using():
-            snapshot = await self._context.snapshots.of(handle)
-        answer = snapshot.answer(request) if snapshot else None
-        if answer is not None:
-            return list(answer)
         (vector,) = await traced_embedding(self._embedded(query, embedder), embedder)
         language = handle.collection.language
         question = Question(query, vector, mode, options, self._context.reranker, where, language)
         async with handle.using():
+            snapshot = await self._context.snapshots.of(handle)
+            answer = snapshot.answer(request) if snapshot else None
+            if answer is not None:
+                return list(answer)
             passages = await find(
-                partial(self._searched, handle), question, top_k=top_k, threshold=threshold
+                snapshot or SearchedTable(handle.table),
+                question,
+                anew=partial(self._searched, handle),
+                top_k=top_k,
+                threshold=threshold,
             )
         if options.only_relevant and not is_relevant(query, passages, embedder.info()):
             passages = []
