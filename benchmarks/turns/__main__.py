@@ -4,6 +4,7 @@ import argparse
 import statistics
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import SystemRandom
 from tempfile import TemporaryDirectory
@@ -23,10 +24,16 @@ from benchmarks.turns.systems import running
 
 CLIENTS = (1, 16)
 _TOKENS = 16
+_MESSAGES = 1_000_000
+"""Of all questions together, which the load client has in memory."""
 
 
+@dataclass(frozen=True, slots=True)
 class Turns(Scenario):
     """Different questions to one assistant."""
+
+    earlier: int = 0
+    """Messages before each question."""
 
     def job(self, system: System, share: float = 1.0) -> Job:
         """Return this load for one assistant, or a `share` of its time."""
@@ -38,7 +45,8 @@ class Turns(Scenario):
             tokens=self.tokens,
             seconds=self.seconds * share,
             requests=self.requests,
-            questions=tuple(questions()),
+            questions=tuple(questions()[: _MESSAGES // max(self.earlier, 1)]),
+            earlier=self.earlier,
         )
 
 

@@ -26,7 +26,7 @@ _SCHEMA = pa.schema(
         pa.field("deleted_at", pa.int64(), nullable=False),
     ]
 )
-_LAYOUT = Layout(TABLE, _SCHEMA, keys=("id",))
+LAYOUT = Layout(TABLE, _SCHEMA, keys=("id",))
 _encode = msgspec.json.Encoder(enc_hook=dict).encode  # mappings that cannot be changed
 decoded = msgspec.json.Decoder(Collection).decode
 """Returns the collection of a record."""
@@ -55,18 +55,18 @@ class CollectionRegistry:
         known = TABLE in await engine.names()
         first, second = (engine.open, engine.make) if known else (engine.make, engine.open)
         try:
-            return cls(engine, await first(TABLE, _LAYOUT))
+            return cls(engine, await first(TABLE, LAYOUT))
         except engine.failures as error:
             # Without locks, another process may be faster. And SeaweedFS lists a table whose
             # objects are all deleted.
             try:
-                return cls(engine, await second(TABLE, _LAYOUT))
+                return cls(engine, await second(TABLE, LAYOUT))
             except engine.failures:
                 raise error from None
 
     async def reopen(self) -> None:
         """Let go of what the engine had in memory for the table."""
-        self._table = await self._engine.open(TABLE, _LAYOUT)
+        self._table = await self._engine.open(TABLE, LAYOUT)
 
     async def all(self) -> Mapping[str, Collection]:
         """Return the collections by id, as of now.
