@@ -38,8 +38,6 @@ LOCAL_MODELS: Mapping[str, EmbedderInfo] = MappingProxyType(
 PRIORITY = "KNOWLEDGE_EMBEDDER_PRIORITY"
 """The variable of a worker's environment that names one of these."""
 FOREGROUND = "foreground"
-_TOGETHER = 8
-"""Queries that are embedded at once: the default model needs a third less time for each."""
 _FAILED = (
     "The embedding worker failed twice. Check the memory that is free, and the log of the "
     "knowledge service."
@@ -87,8 +85,6 @@ class LocalEmbedder:
             refusal=EmbeddingError,
             environment={PRIORITY: FOREGROUND},
         )
-        self._waiting: list[tuple[Sequence[str], asyncio.Future[Vectors]]] = []
-        self._embedding: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -113,36 +109,7 @@ class LocalEmbedder:
         """
         if not texts:
             return np.empty((0, DIMENSION), dtype=np.float32)
-        if kind == "passage":
-            return await self._embedded(self._worker, texts, kind)
-        vectors: asyncio.Future[Vectors] = asyncio.get_running_loop().create_future()
-        self._waiting.append((texts, vectors))
-        if self._embedding is None or self._embedding.done():
-            self._embedding = asyncio.create_task(self._embed_waiting())
-        return await vectors
-
-    async def _embed_waiting(self) -> None:
-        """Embed the queries that have come while others were embedded, a few in one request."""
-        while self._waiting:
-            some = [each for each in self._waiting[:_TOGETHER] if not each[1].done()]
-            del self._waiting[:_TOGETHER]
-            texts = [text for queries, _ in some for text in queries]
-            if not texts:
-                continue
-            try:
-                vectors = await self._embedded(self._query_worker, texts, "query")
-            except Exception as error:  # noqa: BLE001 - raised where each query came from
-                for _, waiting in some:
-                    if not waiting.done():
-                        waiting.set_exception(error)
-                continue
-            at = 0
-            for queries, waiting in some:
-                if not waiting.done():
-                    waiting.set_result(vectors[at : at + len(queries)])
-                at += len(queries)
-
-    async def _embedded(self, worker: WorkerProcess, texts: Sequence[str], kind: Kind) -> Vectors:
+        worker = self._worker if kind == "passage" else self._query_worker
         reply = await worker.call(
             EmbedRequest(self._info.model, list(texts), kind),
             bytes,
