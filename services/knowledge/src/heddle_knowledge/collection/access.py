@@ -76,14 +76,6 @@ class Reader:
     person: Person
     owner: Owner
 
-    def resolve(self, known: Iterable[Collection], reference: str) -> Collection:
-        """Return the collection of a name or an identifier.
-
-        Raises:
-            CollectionNotFoundError: There is none that the reader may read.
-        """
-        return meant(known, self.person, reference)
-
 
 def reader_of(identity: Identity, grant: Grant | None) -> Reader:
     """Return with whose rights a call reads: of its grant if it carries one, else its caller's."""

@@ -1,7 +1,8 @@
 """Calls that search several collections, wherever each of them is."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
@@ -88,19 +89,13 @@ class CollectionSearchCalls(Calls):
             return await self._search_sources(request, reader, reference)
         if collection.backend == EMBEDDED:
             options = await self._options(request, reader)
-            with measured_search(store.engine, reason):
-                result = await _search_store(store, collection, request, where, options)
-                await self._describe_texts(reader, request.query, result.passages)
-                return result
+            search = partial(_search_store, store, collection, request, where, options)
+            return await self._measured(store.engine, collection.public_id, request, reader, search)
         if collection.backend in ENGINES:
-            top_k = request.top_k or _DEFAULT_TOP_K
-            with measured_search(collection.backend, reason):
-                external = self._backends.external
-                result = await external.search(collection, request, where, top_k)
-                describe_search(collection.public_id, top_k, result.passages)
-                await self._describe_texts(reader, request.query, result.passages)
-            count_if_empty(collection.backend, result.passages)
-            return result
+            search = partial(self._backends.external.search, collection, request, where)
+            return await self._measured(
+                collection.backend, collection.public_id, request, reader, search
+            )
         identifier = collection.settings.get(FORMER_ID, collection.name)
         owner = lender_of(collection)
         return await self._search_source(collection.backend, request, reader, owner, identifier)
@@ -146,19 +141,30 @@ class CollectionSearchCalls(Calls):
         source = self._backends.sources.get(backend)
         if source is None:
             raise BackendError(f"no backend is named {backend!r}")
+        search = partial(source.search, owner, identifier, request, missing=missing)
+        return await self._measured(backend, identifier, request, reader, search)
+
+    async def _measured(
+        self,
+        engine: str,
+        identifier: str,
+        request: pb.SearchCollectionsRequest,
+        reader: Reader,
+        search: Callable[[int], Awaitable[pb.CollectionPassages]],
+    ) -> pb.CollectionPassages:
+        """Return what a search finds, with its span and its metrics."""
         top_k = request.top_k or _DEFAULT_TOP_K
-        with measured_search(backend, reason):
-            result = await source.search(owner, identifier, request, top_k, missing)
+        with measured_search(engine, reason):
+            result = await search(top_k)
             describe_search(identifier, top_k, result.passages)
-            await self._describe_texts(reader, request.query, result.passages)
-        count_if_empty(backend, result.passages)
+            await self._describe_texts(reader.owner, request.query, result.passages)
+        count_if_empty(engine, result.passages)
         return result
 
     async def _describe_texts(
-        self, reader: Reader, query: str, passages: Iterable[pb.Passage]
+        self, owner: Owner, query: str, passages: Iterable[pb.Passage]
     ) -> None:
         """Add the question and what was found to the span of a search, if they may be in it."""
-        owner = reader.owner
         if not content.is_on() or not await may_trace_texts(
             self._backends.settings, owner.organization, owner.name
         ):
@@ -187,18 +193,17 @@ async def _search_store(
     request: pb.SearchCollectionsRequest,
     where: "Condition",
     options: SearchOptions,
+    top_k: int,
 ) -> pb.CollectionPassages:
     passages = await store.passages.search(
         collection,
         request.query[:MAX_QUERY_CHARACTERS],
-        top_k=request.top_k or _DEFAULT_TOP_K,
+        top_k=top_k,
         threshold=request.threshold,
         mode=choice(pb.SearchMode.DESCRIPTOR, request.mode, "hybrid"),
         where=where,
         options=options,
     )
-    count_if_empty(store.engine, passages)
-    describe_search(collection.public_id, request.top_k or _DEFAULT_TOP_K, passages)
     return pb.CollectionPassages(
         collection_id=collection.public_id,
         collection_name=collection.name,
