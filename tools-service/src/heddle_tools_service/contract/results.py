@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import httpx
@@ -20,7 +19,7 @@ from heddle_runtime.errors import (
     ToolFailedError,
     UnavailableError,
 )
-from heddle_runtime.redaction import known_secrets, redact, redact_registered, redact_value
+from heddle_runtime.redaction import redact, redact_registered, redact_value
 
 from heddle_tools_service.definitions.checks import is_slot
 from heddle_tools_service.sdk import (
@@ -59,13 +58,7 @@ _BELL = "\a"
 
 def phrase(message: str) -> str:
     """Return a status for users: one line, without secrets, at most 300 characters."""
-    return _phrase(str(message)[: 2 * MAX_PHRASE_CHARS], known_secrets()) if message else ""
-
-
-@lru_cache(256)  # every run of a tool says the same
-def _phrase(message: str, _: object) -> str:
-    """Return a status, while the same secrets are registered."""
-    shown = redact(valid_text(" ".join(message.split())))
+    shown = redact(valid_text(" ".join(str(message)[: 2 * MAX_PHRASE_CHARS].split())))
     return shown if len(shown) <= MAX_PHRASE_CHARS else f"{shown[: MAX_PHRASE_CHARS - 1]}…"
 
 
