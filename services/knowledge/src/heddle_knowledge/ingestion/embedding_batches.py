@@ -1,4 +1,4 @@
-"""Embeds passages of several documents in common batches."""
+"""Embeds passages of several documents, or queries of several searches, in common batches."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from functools import partial
 
 from heddle_runtime.serving.fair_slots import Tenant
 
-from heddle_knowledge.embedders.embedding import Embedder, Vectors
+from heddle_knowledge.embedders.embedding import Embedder, Kind, Vectors
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 
@@ -37,9 +37,10 @@ def _max_characters(embedder: Embedder) -> int:
 
 
 class Batches:
-    """Embeds passages; those of concurrent requests share batches."""
+    """Embeds passages or queries; those of concurrent requests share batches."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
         self._batches: KeyedBatcher[Sequence[str], Sequence[Vectors]] = KeyedBatcher()
 
     async def embedded(
@@ -54,7 +55,7 @@ class Batches:
         return await self._batches.submit(
             embedder.info().model,
             lambda: Batcher(
-                partial(_embed_all, embedder),
+                partial(_embed_all, embedder, self._kind),
                 partial(_batch_size, _max_characters(embedder)),
                 max_batches=_MAX_LOCAL_BATCHES if local else _MAX_REMOTE_BATCHES,
             ),
@@ -67,8 +68,10 @@ class Batches:
         await self._batches.aclose()
 
 
-async def _embed_all(embedder: Embedder, batch: Sequence[Sequence[str]]) -> list[Sequence[Vectors]]:
-    vectors = iter(await embedder.embed([text for texts in batch for text in texts], "passage"))
+async def _embed_all(
+    embedder: Embedder, kind: Kind, batch: Sequence[Sequence[str]]
+) -> list[Sequence[Vectors]]:
+    vectors = iter(await embedder.embed([text for texts in batch for text in texts], kind))
     return [[next(vectors) for _ in texts] for texts in batch]
 
 

@@ -1,11 +1,11 @@
 """The passages of a store: listed, found by meaning and words."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 from heddle_runtime.rpc.ttl_cache import TTLCache
+from heddle_runtime.serving.fair_slots import NOBODY
 
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.tables import list_passages
@@ -17,11 +17,10 @@ from heddle_knowledge.collection.types import (
     SearchOptions,
 )
 from heddle_knowledge.embedders.embedding import Embedder, EmbedderInfo, Vectors
-from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.embedders.tracing import traced_embedding
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.errors import RerankingError
-from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
+from heddle_knowledge.ingestion.embedding_batches import Batches
 from heddle_knowledge.searching.candidates import Searched, SearchedTable
 from heddle_knowledge.searching.relevance import is_relevant
 from heddle_knowledge.searching.search import Question, find
@@ -29,8 +28,6 @@ from heddle_knowledge.store.context import StoreContext
 
 _AS_USUAL = SearchOptions()
 _QUERY_SECONDS = 600.0
-_TOGETHER = 8
-"""Queries of a batch: the default model needs a third less time for each of eight than for one."""
 _MAX_QUERIES = 1_024
 """Queries whose vectors are kept, 4 kB each: searches of several collections share them."""
 
@@ -44,10 +41,10 @@ class Passages:
 
     def __init__(self, context: StoreContext) -> None:
         self._context = context
-        self._queries: TTLCache[tuple[EmbedderInfo, str], Vectors] = TTLCache(
+        self._queries: TTLCache[tuple[EmbedderInfo, str], Sequence[Vectors]] = TTLCache(
             _QUERY_SECONDS, _MAX_QUERIES
         )
-        self._batches: KeyedBatcher[str, Vectors] = KeyedBatcher()
+        self._batches = Batches("query")
 
     async def search(
         self,
@@ -134,16 +131,12 @@ class Passages:
         snapshot = await self._context.snapshots.of(handle)
         return SearchedTable(handle.table) if snapshot is None else snapshot
 
-    async def _embedded(self, query: str, embedder: Embedder) -> Vectors:
-        """Return the vector of a query, shape [1, dim]."""
-        info = embedder.info()
-        embed = partial(embedder.embed, kind="query")
-        if isinstance(embedder, LocalEmbedder):  # one process, and less work for each of several
-            batcher = partial(Batcher, partial(_embedded, embed), lambda _: _TOGETHER)
-            return await self._queries.get(
-                (info, query), lambda: self._batches.submit(info.model, batcher, query)
-            )
-        return await self._queries.get((info, query), lambda: embed([query]))
+    async def _embedded(self, query: str, embedder: Embedder) -> Sequence[Vectors]:
+        """Return the vector of a query, of shape [dim], in a list."""
+        return await self._queries.get(
+            (embedder.info(), query),
+            lambda: self._batches.embedded(embedder, [query], tenant=NOBODY),
+        )
 
     async def _with_pictures(
         self, handle: CollectionHandle, passages: list[Passage]
@@ -156,10 +149,3 @@ class Passages:
             replace(each, has_picture=(each.sha256, each.page) in drawn) if each.page else each
             for each in passages
         ]
-
-
-async def _embedded(
-    embed: Callable[[Sequence[str]], Awaitable[Vectors]], queries: Sequence[str]
-) -> list[Vectors]:
-    """Return a vector for each query, each of shape [1, dim]."""
-    return list((await embed(queries))[:, np.newaxis])
