@@ -51,12 +51,14 @@ class Batches:
         Raises:
             EmbeddingError: The embedder failed.
         """
-        local = isinstance(embedder, LocalEmbedder)
+        local, characters = isinstance(embedder, LocalEmbedder), _max_characters(embedder)
         return await self._batches.submit(
             embedder.info().model,
             lambda: Batcher(
                 partial(_embed_all, embedder, self._kind),
-                partial(_batch_size, _max_characters(embedder)),
+                lambda waiting: _fitting(
+                    [(len(texts), sum(map(len, texts))) for texts in waiting], characters
+                ),
                 max_batches=_MAX_LOCAL_BATCHES if local else _MAX_REMOTE_BATCHES,
             ),
             texts,
@@ -73,11 +75,6 @@ async def _embed_all(
 ) -> list[Sequence[Vectors]]:
     vectors = iter(await embedder.embed([text for texts in batch for text in texts], kind))
     return [[next(vectors) for _ in texts] for texts in batch]
-
-
-def _batch_size(characters: int, waiting: Sequence[Sequence[str]]) -> int:
-    """Count the requests whose passages fit into the next batch."""
-    return _fitting([(len(texts), sum(map(len, texts))) for texts in waiting], characters)
 
 
 def _fitting(sizes: Sequence[tuple[int, int]], characters: int) -> int:
