@@ -19,7 +19,7 @@ from benchmarks.gateway.measure import (
 )
 from benchmarks.gateway.scenarios import Scenario
 from benchmarks.gateway.systems import System
-from benchmarks.turns.corpus import questions
+from benchmarks.turns.corpus import QUESTIONS, questions
 from benchmarks.turns.systems import running
 
 CLIENTS = (1, 16)
@@ -32,6 +32,7 @@ _MESSAGES = 1_000_000
 class Turns(Scenario):
     """Different questions to one assistant."""
 
+    different: int = QUESTIONS
     earlier: int = 0
     """Messages before each question."""
 
@@ -45,7 +46,7 @@ class Turns(Scenario):
             tokens=self.tokens,
             seconds=self.seconds * share,
             requests=self.requests,
-            questions=tuple(questions()[: _MESSAGES // max(self.earlier, 1)]),
+            questions=tuple(questions()[: min(self.different, _MESSAGES // (self.earlier + 1))]),
             earlier=self.earlier,
         )
 

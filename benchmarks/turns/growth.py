@@ -26,13 +26,14 @@ from sqlalchemy import insert
 
 from benchmarks.gateway.measure import LoadClient, load_client, measure, wait_until_ready
 from benchmarks.turns.__main__ import Turns
-from benchmarks.turns.corpus import questions
 from benchmarks.turns.systems import running
 
 COUNTS = (10, 1_000, 100_000)
 TURN = "simple_rag, 200"
 _MESSAGES = "messages"
 _CLIENTS, _TOKENS = 4, 16
+_DIFFERENT = 300
+"""Questions: more than a collection has answers in memory."""
 _BATCH = 1_000
 _NOW = {"created_at": 1, "updated_at": 1}
 Settings = Mapping[str, str]
@@ -61,7 +62,7 @@ async def _inserted(settings: Settings, slugs: int, rows: Iterator[dict[str, Any
 
 
 def add_collections(count: int, settings: Settings) -> None:
-    """Store empty collections of the organisation that asks."""
+    """Store records of collections, which another engine has, of the organisation that asks."""
     asyncio.run(_registered(count, settings["HEDDLE_KNOWLEDGE_DATA_DIR"]))
 
 
@@ -69,7 +70,7 @@ async def _registered(count: int, folder: str) -> None:
     info = LOCAL_MODELS[MINILM]
     records = [
         Collection(
-            *(f"collection{at}", "", "embedded", {}, info.model, info.dim, info.revision),
+            *(f"collection{at}", "", "qdrant", {}, info.model, info.dim, info.revision),
             *(datetime.now(UTC), uuid.uuid4().hex),
         )
         for at in range(count)
@@ -95,8 +96,8 @@ def cost(load: LoadClient, scenario: Turns, add: Callable[[Settings], None], rou
     ):
         (system,) = (each for each in systems if each.name.endswith(TURN))
         wait_until_ready([system], load)
-        warm = Turns("warm", "", clients=8, tokens=_TOKENS, seconds=120, requests=len(questions()))
-        load.run(warm.job(system))
+        once = Turns("once", "", 8, _TOKENS, seconds=120, requests=_DIFFERENT, different=_DIFFERENT)
+        load.run(once.job(system))
         measured = [measure(system, scenario, load, number) for number in range(rounds)]
     if error := next(filter(None, (each.outcome.first_error for each in measured)), ""):
         raise SystemExit(error)
@@ -117,7 +118,7 @@ def main() -> None:
             costs = []
             for count in asked.counts:
                 earlier = count if kind == _MESSAGES else 0
-                turns = Turns(kind, "", clients=_CLIENTS, tokens=_TOKENS, earlier=earlier)
+                turns = Turns(kind, "", _CLIENTS, _TOKENS, different=_DIFFERENT, earlier=earlier)
                 add = partial(KINDS[kind], count) if kind in KINDS else _nothing
                 costs.append(cost(load, turns, add, asked.rounds))
             print(f"| {kind} | " + " | ".join(f"{each:.2f}" for each in costs) + " |", flush=True)
