@@ -79,7 +79,8 @@ async def test_queries_that_wait_are_embedded_together(tmp_path: Path) -> None:
         questions = [*(f"question {number}" for number in range(10)), "question 0"]
         searches = (store.passages.search("notes", each, top_k=1) for each in questions)
         assert await asyncio.gather(*searches) == [[]] * len(questions)
-    assert embedder.sizes == [1, 9]
+    assert sum(embedder.sizes) == 10
+    assert len(embedder.sizes) < 4
 
 
 async def test_very_long_and_odd_texts_embed(embedder: LocalEmbedder) -> None:
