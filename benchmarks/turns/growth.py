@@ -110,17 +110,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="of each measurement [5]")
     parser.add_argument("--counts", type=int, nargs="+", default=COUNTS, help="[10 1000 100000]")
     parser.add_argument("--kinds", nargs="+", default=[*KINDS, _MESSAGES], help="[all]")
-    asked = parser.parse_args()
-    print("| CPU ms a turn | " + " | ".join(f"{count:,}" for count in asked.counts) + " |")
-    print("|---|" + "--:|" * len(asked.counts))
+    options = parser.parse_args()
+    print("| CPU ms a turn | " + " | ".join(f"{count:,}" for count in options.counts) + " |")
+    print("|---|" + "--:|" * len(options.counts))
     with load_client() as load:
-        for kind in asked.kinds:
+        for kind in options.kinds:
             costs = []
-            for count in asked.counts:
+            for count in options.counts:
                 earlier = count if kind == _MESSAGES else 0
                 turns = Turns(kind, "", _CLIENTS, _TOKENS, different=_DIFFERENT, earlier=earlier)
                 add = partial(KINDS[kind], count) if kind in KINDS else _nothing
-                costs.append(cost(load, turns, add, asked.rounds))
+                costs.append(cost(load, turns, add, options.rounds))
             print(f"| {kind} | " + " | ".join(f"{each:.2f}" for each in costs) + " |", flush=True)
 
 

@@ -125,7 +125,7 @@ async def _find_passages(
         rows += [row for _, row in new]
     by_meaning, cosine = _ranks(candidates.cosine)[shown].tolist(), candidates.cosine[shown]
     by_words, words = _ranks(candidates.words)[shown].tolist(), candidates.words[shown].tolist()
-    found = zip(
+    scored = zip(
         rows, cosine.tolist(), relevance[shown].tolist(), by_meaning, by_words, words, strict=True
     )
     return [
@@ -136,7 +136,7 @@ async def _find_passages(
             vector_rank if question.mode != "text" else None,
             *((text_rank, text_score) if text_score > 0 else (None, None)),
         )
-        for row, score, relevant, vector_rank, text_rank, text_score in found
+        for row, score, relevant, vector_rank, text_rank, text_score in scored
     ]
 
 
