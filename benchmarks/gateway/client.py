@@ -161,7 +161,11 @@ async def run(job: Job) -> Outcome:
     """Do `job`."""
     loop = asyncio.get_running_loop()
     load = Load(job, job.clients)
-    conversations = [[{"role": "user", "content": question}] for question in job.questions]
+    earlier = [{"role": role, "content": "Go on."} for role in ("user", "assistant")]
+    earlier = (earlier * job.earlier)[: job.earlier]
+    conversations = [
+        [*earlier, {"role": "user", "content": question}] for question in job.questions
+    ]
     texts = [request(job, messages) for messages in conversations or [MESSAGES]]
     try:
         connections = [

@@ -26,6 +26,8 @@ class Job(msgspec.Struct, frozen=True):
     """An answer that takes longer after the last start is an error."""
     questions: tuple[str, ...] = ()
     """Questions that are asked in turns; none: the client's own."""
+    earlier: int = 0
+    """Messages before each question."""
 
 
 class Percentiles(msgspec.Struct, frozen=True):

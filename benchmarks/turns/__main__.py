@@ -4,6 +4,7 @@ import argparse
 import statistics
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import SystemRandom
 from tempfile import TemporaryDirectory
@@ -18,15 +19,22 @@ from benchmarks.gateway.measure import (
 )
 from benchmarks.gateway.scenarios import Scenario
 from benchmarks.gateway.systems import System
-from benchmarks.turns.corpus import questions
+from benchmarks.turns.corpus import QUESTIONS, questions
 from benchmarks.turns.systems import running
 
 CLIENTS = (1, 16)
 _TOKENS = 16
+_MESSAGES = 1_000_000
+"""Of all questions together, which the load client has in memory."""
 
 
+@dataclass(frozen=True, slots=True)
 class Turns(Scenario):
     """Different questions to one assistant."""
+
+    different: int = QUESTIONS
+    earlier: int = 0
+    """Messages before each question."""
 
     def job(self, system: System, share: float = 1.0) -> Job:
         """Return this load for one assistant, or a `share` of its time."""
@@ -38,7 +46,8 @@ class Turns(Scenario):
             tokens=self.tokens,
             seconds=self.seconds * share,
             requests=self.requests,
-            questions=tuple(questions()),
+            questions=tuple(questions()[: min(self.different, _MESSAGES // (self.earlier + 1))]),
+            earlier=self.earlier,
         )
 
 

@@ -1,7 +1,7 @@
 """Heddle with collections and an assistant for each kind of turn."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -37,12 +37,17 @@ _STRATEGY = "parallel"
 
 
 @contextmanager
-def running(pythons: Sequence[tuple[str, str]], folder: Path) -> Iterator[list[System]]:
+def running(
+    pythons: Sequence[tuple[str, str]],
+    folder: Path,
+    add: Callable[[Mapping[str, str]], None] = lambda _: None,
+) -> Iterator[list[System]]:
     """Run the fake provider, and Heddle as one process under each of some Pythons.
 
     Args:
         pythons: What each is called in the table, and its interpreter.
         folder: An empty folder.
+        add: Stores more in an installation, before it starts; receives its settings.
     """
     logs = folder / "logs"
     logs.mkdir()
@@ -59,6 +64,7 @@ def running(pythons: Sequence[tuple[str, str]], folder: Path) -> Iterator[list[S
             for at, assistant in enumerate(TOOLS.items()):
                 path = Path(settings["HEDDLE_ASSISTANTS_DIR"]) / f"turn{at}.yaml"
                 path.write_text(_assistant(f"turn{at}", *assistant))
+            add(settings)
             command = Command("heddle_devstack", environment=settings, python=python)
             processes = tuple(stack.enter_context(started([command], logs)))
             systems += (

@@ -3,17 +3,18 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 import pytest_asyncio
-from heddle_knowledge.embedders.embedding import MULTILINGUAL_E5
+from heddle_knowledge.embedders.embedding import MULTILINGUAL_E5, Kind, Vectors
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.embedders.model_files import checked
 from heddle_knowledge.errors import EmbeddingError
+from heddle_knowledge.store import open_store
 
 CAT = "A cat sleeps on the warm windowsill."
 DOG = "The dog is barking at the postman."
@@ -51,6 +52,35 @@ async def test_nothing_embeds_to_nothing_and_starts_no_worker() -> None:
         assert (await embedder.embed([], "passage")).shape == (0, 384)
         await embedder.embed(["question"], "query")
         assert embedder.worker.pid is None
+
+
+async def test_a_query_has_the_same_vector_in_company(embedder: LocalEmbedder) -> None:
+    queries = ["fees", CAT, f"{DOG} {TAX} " * 8]
+    together = await embedder.embed(queries, "query")
+    for query, vector in zip(queries, together, strict=True):
+        assert np.array_equal(await embedder.embed([query], "query"), [vector])
+
+
+class Counting(LocalEmbedder):
+    """Notes how many queries each request has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    async def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        self.sizes.append(len(texts))
+        return await super().embed(texts, kind)
+
+
+async def test_queries_that_wait_are_embedded_together(tmp_path: Path) -> None:
+    async with Counting() as embedder, open_store(tmp_path, embedder) as store:
+        await store.collections.create("notes")
+        questions = [*(f"question {number}" for number in range(10)), "question 0"]
+        searches = (store.passages.search("notes", each, top_k=1) for each in questions)
+        assert await asyncio.gather(*searches) == [[]] * len(questions)
+    assert sum(embedder.sizes) == 10
+    assert len(embedder.sizes) < 4
 
 
 async def test_very_long_and_odd_texts_embed(embedder: LocalEmbedder) -> None:

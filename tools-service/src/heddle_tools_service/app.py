@@ -55,7 +55,6 @@ from heddle_tools_service.providers.rubrics import RUBRICS, AssistantRubrics, Ru
 from heddle_tools_service.providers.semantic_similarity import SemanticSimilarity
 from heddle_tools_service.providers.small_model import Channel, ConnectorModel
 from heddle_tools_service.providers.web_search.searches import AssistantWeb, operators_sites
-from heddle_tools_service.providers.web_search.sites import SearchSite
 from heddle_tools_service.providers.workspaces import CallersWorkspace
 from heddle_tools_service.running.tool_runner import ToolRunner
 from heddle_tools_service.sdk import Assistant
@@ -122,10 +121,14 @@ async def app(
         conversations = Conversations(guarded_http)
         resources.push_async_callback(conversations.close)
         threads = Threads(settings.threads_per_tool)
-        sites = _search_sites(settings)
-        moodles = Moodles(http, guarded_http, organizations, _operators_moodle(settings))
+        keys = {str(at): key.get_secret_value() for at, key in settings.web_search_keys.items()}
+        sites = operators_sites(keys, settings.web_search_searxng_url)
+        token = settings.moodle_token.get_secret_value()
+        moodle = MoodleSite(settings.moodle_url, token) if settings.moodle_url and token else None
+        moodles = Moodles(http, guarded_http, organizations, moodle)
         weather = OpenMeteo(http, settings.weather_url, settings.geocoding_url)
-        model = _small_model(settings, connector)
+        name = settings.small_model
+        model = ConnectorModel(connector, name) if connector is not None and name else None
         library_token = settings.library_token.get_secret_value()
         client = KnowledgeClient(knowledge_stub)
         library = LibraryServer(http, settings.library_url, library_token)
@@ -212,18 +215,3 @@ async def _registry(
     providers = served(capabilities.providers, http, model)
     async with load_plugins(plugins, ENTRY_POINTS, settings, providers):
         yield Registry(plugins, settings.disabled)
-
-
-def _small_model(settings: ToolsSettings, connector: Channel | None) -> ConnectorModel | None:
-    name = settings.small_model
-    return ConnectorModel(connector, name) if connector is not None and name else None
-
-
-def _search_sites(settings: ToolsSettings) -> dict[str, SearchSite]:
-    keys = {str(name): key.get_secret_value() for name, key in settings.web_search_keys.items()}
-    return operators_sites(keys, settings.web_search_searxng_url)
-
-
-def _operators_moodle(settings: ToolsSettings) -> MoodleSite | None:
-    token = settings.moodle_token.get_secret_value()
-    return MoodleSite(settings.moodle_url, token) if settings.moodle_url and token else None

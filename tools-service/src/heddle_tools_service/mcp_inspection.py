@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
@@ -64,7 +64,9 @@ class McpInspection:
         compared = await asyncio.to_thread(
             lambda: [_inspected(each, pins.get(each.name, "")) for each in tools]
         )
-        return [*compared, *_missing(tools, pins)]
+        absent = sorted(pins.keys() - {each.name for each in tools})
+        state = pb.PIN_STATE_MISSING
+        return [*compared, *(pb.InspectedMcpTool(name=name, state=state) for name in absent)]
 
 
 def _require_administrator(identity: Identity, organization: str) -> None:
@@ -117,11 +119,6 @@ def _state(pin: str, accepted: str) -> "pb.PinState.ValueType":
     if not accepted:
         return pb.PIN_STATE_NEW
     return pb.PIN_STATE_UNCHANGED if pin == accepted else pb.PIN_STATE_CHANGED
-
-
-def _missing(tools: Sequence[RemoteTool], pins: Mapping[str, str]) -> Iterator[pb.InspectedMcpTool]:
-    for name in sorted(pins.keys() - {each.name for each in tools}):
-        yield pb.InspectedMcpTool(name=name, state=pb.PIN_STATE_MISSING)
 
 
 def _text(remote_tool: RemoteTool) -> str:

@@ -101,7 +101,10 @@ class Completions:
         plan_ = plan_ or await self._plan(request, context)
         with table.duration(table.INVOKE_AGENT, plan_.strategy.name):
             output = output_filter(plan_.assistant.output_hosts)
-            tracing = self._tracing(plan_, context) if plan_.traced else None
+            tracing = None
+            if plan_.traced:
+                tracing = Tracing(plan_, self.max_prompt_chars, self.prices, context)
+                plan_.observe = tracing.observe
             if plan_.bound:
                 run = self._tool_run(plan_, context, watched=watched)
                 async with aclosing(plan_.strategy.run(run, plan_.bound)) as batches:
@@ -144,7 +147,8 @@ class Completions:
                 stream = self.stream(request, context, plan_=plan_, watched=False)
                 async with aclosing(stream) as responses:
                     async for response in responses:
-                        whole.events.extend(response.events)
+                        for event in response.events:  # `extend` would serialise and parse each
+                            whole.events.add().CopyFrom(event)
             else:  # One request to the model, without the cost of two generators.
                 generate_request = plan_.generate_request(self.max_prompt_chars)
                 with table.duration(table.INVOKE_AGENT, plan_.strategy.name):
@@ -225,16 +229,13 @@ class Completions:
             return _without_model(plan_.empty_response)
         return self._observed(plan_, context, request, watched=watched)
 
-    def _tracing(self, plan_: Plan, context: Context) -> Tracing:
-        tracing = Tracing(plan_, self.max_prompt_chars, self.prices, context)
-        plan_.observe = tracing.observe
-        return tracing
-
     async def _generate(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool
     ) -> AsyncGenerator[pb.RunCompletionResponse]:
         """Yield the events of one request to the model, without its oldest turns if need be."""
-        model, left_out = _model(plan_), self._fit(plan_, request)
+        prepared = plan_.prepared
+        model = prepared.assistant.organization, prepared.connector, prepared.model
+        left_out = self.budgets.fit(model, request) if plan_.request.truncate else 0
         while True:
             begun = False
             try:
@@ -251,10 +252,6 @@ class Completions:
                 left_out += count
             else:
                 return
-
-    def _fit(self, plan_: Plan, request: GenerateRequest) -> int:
-        """Leave out what the model is known not to read; return the number of messages."""
-        return self.budgets.fit(_model(plan_), request) if plan_.request.truncate else 0
 
     def _shorten(
         self, plan_: Plan, request: GenerateRequest, model: Model, error: Exception
@@ -374,11 +371,6 @@ class Completions:
         async with aclosing(answer) as responses:
             async for response in responses:
                 yield response.events[:]
-
-
-def _model(plan_: Plan) -> Model:
-    prepared = plan_.prepared
-    return prepared.assistant.organization, prepared.connector, prepared.model
 
 
 def _describe(prepared: PreparedAssistant) -> None:

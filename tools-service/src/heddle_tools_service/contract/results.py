@@ -3,12 +3,10 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import httpx
 import structlog
-from google.protobuf import duration_pb2
 from google.protobuf.json_format import ParseError
 from google.protobuf.struct_pb2 import Struct
 from heddle.chat.v1 import chat_pb2
@@ -54,6 +52,8 @@ _MAX_WARNINGS = 64
 _MAX_FIELD_CHARS = 4_000
 _MAX_OBJECTS = 500
 _MAX_EXCERPT_CHARS = 1_000
+_BELL = "\a"
+"""Between texts: it ends an escape sequence of a terminal, which would hide what follows."""
 
 
 def phrase(message: str) -> str:
@@ -164,17 +164,13 @@ def result(
     sources = _sources(tool_result.sources[:_MAX_SOURCES], warnings)
     if len(sources) == 1 and not sources[0].excerpt:  # the source of the whole text
         sources[0].excerpt = valid_text(text[:_MAX_EXCERPT_CHARS])
-    duration = duration_pb2.Duration()
-    duration.FromTimedelta(timedelta(seconds=elapsed))
     text = redact_registered(valid_text(text))
     objects = _objects(tool_result.objects, warnings) if for_agent else []
     if for_agent and text.strip() and not objects and tool_result.count != 0:
         objects.append(json.dumps({"text": text}, ensure_ascii=False))
-    return pb.ToolResult(
+    message = pb.ToolResult(
         parts=[chat_pb2.ContentPart(text=text)] if text else [],
         sources=sources,
-        metadata=metadata,
-        elapsed=duration,
         warnings=warnings[-_MAX_WARNINGS:],
         slot=slot or tool_result.slot or default_slot,
         name=_cut(tool_result.name) or (tool if for_agent else ""),
@@ -182,6 +178,9 @@ def result(
         message=phrase(tool_result.message),
         result_count=tool_result.count,
     )
+    message.metadata.CopyFrom(metadata)
+    message.elapsed.FromNanoseconds(int(elapsed * 1e9))
+    return message
 
 
 def checked_result(
@@ -282,14 +281,34 @@ def _sources(sources: Sequence[Source], warnings: list[str]) -> list[pb.Source]:
 
 
 def _source(source: Source) -> pb.Source:
+    attributes = source.attributes
+    texts = [
+        source.title,
+        source.uri,
+        source.excerpt,
+        source.kind,
+        *attributes,
+        *attributes.values(),
+    ]
+    title, uri, excerpt, kind, *more = _all_cut([str(each) for each in texts])
+    names, values = more[: len(attributes)], more[len(attributes) :]
     return pb.Source(
-        title=_cut(source.title),
-        uri=_cut(source.uri),
-        excerpt=_cut(source.excerpt),
+        title=title,
+        uri=uri,
+        excerpt=excerpt,
         score=source.score,
-        kind=_cut(source.kind),
-        attributes={_cut(str(name)): _cut(str(value)) for name, value in source.attributes.items()},
+        kind=kind,
+        attributes=dict(zip(names, values, strict=True)),
     )
+
+
+def _all_cut(texts: Sequence[str]) -> list[str]:
+    """Cut texts as `_cut` does. One search finds that none of them has a secret, as is usual."""
+    cut = [text[:_MAX_FIELD_CHARS] for text in texts]
+    together = _BELL.join(cut)
+    if redact_registered(valid_text(together)) == together:
+        return cut
+    return [_cut(text) for text in cut]
 
 
 def _more(error: ToolError) -> dict[str, str]:

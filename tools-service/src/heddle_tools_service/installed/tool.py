@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from google.protobuf.struct_pb2 import Struct
@@ -10,6 +10,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.contract.struct_codec import from_struct
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
+from heddle_runtime.redaction.names import is_secret_name
 
 from heddle_tools_service.contract.descriptions import MODES
 from heddle_tools_service.definitions.capability_injection import Capabilities
@@ -22,13 +23,16 @@ from heddle_tools_service.sdk import (
     Mode,
     OfferContext,
     Tool,
+    ToolArguments,
     ToolCall,
+    ToolConfig,
     Trigger,
 )
 from heddle_tools_service.sdk.definition import Outcome
 
 _MAX_ARGUMENT_CHARS = 1_000_000
 _MAX_NAME_CHARS = 80
+_KNOWN_CONFIGS = 256
 _WRONG_ARGUMENTS = "invalid_arguments"
 """The kind of the failure."""
 
@@ -48,6 +52,8 @@ class Installed:
     trigger: Callable[[ToolCall[Any, Any]], Awaitable[Trigger | None]] | None
     disabled: bool = False
     """Whether the operator has switched it off."""
+    known: dict[bytes | None, object] = field(default_factory=dict)
+    """Configurations without secrets that were checked, and as None the default arguments."""
 
     @property
     def name(self) -> str:
@@ -60,9 +66,16 @@ class Installed:
         Raises:
             InvalidRequestError: The configuration is wrong; the violations say where.
         """
+        text = config.SerializeToString(deterministic=True)
+        if text in self.known:
+            return self.known[text]
         _, parsed, violations = self.configs.read(_members(config))
         if violations:
             raise InvalidRequestError(_summary(self.name, violations), violations, tool=self.name)
+        if isinstance(parsed, ToolConfig) and not any(map(is_secret_name, config.fields)):
+            if len(self.known) >= _KNOWN_CONFIGS:
+                self.known.clear()
+            self.known[text] = parsed
         return parsed
 
     def arguments_of(self, call: pb.FunctionCall | None) -> object:
@@ -118,8 +131,12 @@ class Installed:
         self.require("augment")
         if self.arguments is None:
             return None
-        _, parsed, violations = self.arguments.read({})
-        return None if violations else parsed
+        if None not in self.known:
+            _, parsed, violations = self.arguments.read({})
+            if not isinstance(parsed, ToolArguments | None):  # the tool may change it
+                return parsed
+            self.known[None] = None if violations else parsed
+        return self.known[None]
 
     def _wrong_mode(self, mode: Mode) -> InvalidRequestError:
         modes = " and ".join(map(repr, self.tool.modes))

@@ -5,8 +5,8 @@ from heddle.tool.v1 import tool_pb2 as pb
 from heddle_runtime.errors import PermissionDeniedError
 from heddle_runtime.rpc.organization_settings import OrganizationSettings
 
+from heddle_tools_service.contract.conversation import Conversation
 from heddle_tools_service.providers.owner_settings import settings_of
-from heddle_tools_service.sdk import Assistant
 
 _UNAVAILABLE = "Tools that change something cannot be used now:"
 _RUN, _ASK, _NEVER = (
@@ -20,7 +20,7 @@ async def change_policy(
     settings: OrganizationSettings | None,
     effect: pb.ToolEffect.ValueType,
     invocation: pb.ToolInvocation,
-    assistant: Assistant,
+    conversation: Conversation,
     *,
     called: bool = True,
 ) -> assistant_pb2.ChangePolicy.ValueType:
@@ -30,7 +30,7 @@ async def change_policy(
         settings: The settings of organisations. None: they have no policies.
         effect: The change that a call can make.
         invocation: The tool, with the policy of its binding.
-        assistant: The assistant whose organisation counts.
+        conversation: Names the assistant whose organisation counts.
         called: Whether a model or the routing agent calls the tool; else it fills a slot.
 
     Raises:
@@ -38,7 +38,7 @@ async def change_policy(
     """
     if effect == pb.TOOL_EFFECT_READ_ONLY:
         return _RUN
-    organization = await settings_of(settings, assistant, _UNAVAILABLE)
+    organization = await settings_of(settings, conversation.assistant, _UNAVAILABLE)
     # That a tool fills a slot is the author's decision, not that of a text which a model reads.
     default = _ASK if called and effect != pb.TOOL_EFFECT_NON_DESTRUCTIVE else _RUN
     return max(invocation.on_change or default, organization.on_change)

@@ -119,7 +119,8 @@ class Run:
             )
             event = failed(self._id, end, self._slot)
         else:
-            event = pb.ToolEvent(id=self._id, result=end)
+            event = pb.ToolEvent(id=self._id)
+            event.result.CopyFrom(end)
         self._outbox.put(event)
 
     def _measure(self, reason: str) -> None:

@@ -106,8 +106,8 @@ class ToolRunner:
         *,
         called: bool = True,
     ) -> ChangePolicy.ValueType:
-        assistant = Conversation(context).assistant
-        return await change_policy(self.settings, effect, invocation, assistant, called=called)
+        conversation = Conversation(context)
+        return await change_policy(self.settings, effect, invocation, conversation, called=called)
 
     def _callback_seconds(self, remaining: float) -> float:
         return min(self.default_timeout, remaining * _USABLE_FRACTION)
@@ -201,7 +201,9 @@ class ToolRunner:
         if content.is_on():
             assistant, arguments = context.assistant, invocation.function_call.arguments_json
             allowed = may_trace_texts(self.settings, assistant.organization, assistant.owner)
-            running = content.tool_texts(running, allowed, arguments, _text)
+            running = content.tool_texts(
+                running, allowed, arguments, lambda it: "\n".join(part.text for part in it.parts)
+            )
         return traced_run(running, invocation, context, category)
 
     async def _unless_refused(
@@ -293,10 +295,6 @@ def _offer_context(config: object, conversation: Conversation) -> OfferContext[A
 def _secrets(config: Struct) -> list[str]:
     names = [name for name in config.fields if is_secret_name(name)]
     return [text for name in names if (text := config.fields[name].string_value)]
-
-
-def _text(result: pb.ToolResult) -> str:
-    return "\n".join(part.text for part in result.parts)
 
 
 async def _result_of(callback: Awaitable[ResultT], seconds: float) -> ResultT:

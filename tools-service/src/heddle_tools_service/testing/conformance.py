@@ -94,7 +94,10 @@ def check_arguments(tool: Tool) -> None:
 
 def check_examples(tool: Tool) -> None:
     """Check that required options, and required arguments for models, have valid examples."""
-    _check_examples(tool.schema)
+    missing = sorted(set(tool.schema.get("required", ())) - example(tool.schema).keys())
+    assert not missing, f"{missing}: give each Field(examples=[...])"
+    errors = Schema(dict(tool.schema)).errors(example(tool.schema))
+    assert errors == [], f"{errors}: correct the examples"
     if tool.function is not None and "augment" not in tool.modes:
         errors = Schema(tool.function.schema).errors(example_arguments(tool.function))
         assert errors == [], f"{errors}: give each Field(examples=[...])"
@@ -158,13 +161,6 @@ def example_arguments(function: Function) -> dict[str, Any]:
     if function.schema == arguments_schema(Query):
         return dict(_QUERY)
     return example(function.schema)
-
-
-def _check_examples(schema: Mapping[str, Any]) -> None:
-    missing = sorted(set(schema.get("required", ())) - example(schema).keys())
-    assert not missing, f"{missing}: give each Field(examples=[...])"
-    errors = Schema(dict(schema)).errors(example(schema))
-    assert errors == [], f"{errors}: correct the examples"
 
 
 def _check_members(schema: dict[str, Any]) -> None:

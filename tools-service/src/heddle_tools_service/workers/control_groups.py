@@ -66,7 +66,9 @@ class ControlGroups:
         """Put a process into a group of its own. A failure is logged: other limits remain."""
         for tree, folder in zip(self._trees, self._folders, strict=True):
             try:
-                _create(tree, folder)
+                folder.mkdir(exist_ok=True)
+                if tree.version == _UNIFIED:
+                    (folder / "cgroup.subtree_control").write_text(_enabling(tree.controllers))
                 _limit(tree, folder / str(process), process, self._memory_bytes)
             except OSError as error:
                 log.warning("process in no control group", process=process, problem=str(error))
@@ -150,12 +152,6 @@ def _delegates(folder: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _create(tree: Tree, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    if tree.version == _UNIFIED:
-        (folder / "cgroup.subtree_control").write_text(_enabling(tree.controllers))
 
 
 def _limit(tree: Tree, group: Path, process: int, memory_bytes: int) -> None:

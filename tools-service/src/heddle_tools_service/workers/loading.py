@@ -69,7 +69,9 @@ async def load_plugins(
                 ),
                 *(sorted(providers), settings.http_timeout),
             )
-            supervisor = PluginSupervisor(started, message, _environment(source, settings))
+            names = settings.plugin_environment.get(source.origin.partition(":")[2], ())
+            environment = {name: os.environ[name] for name in names if name in os.environ}
+            supervisor = PluginSupervisor(started, message, environment)
             resources.push_async_callback(supervisor.close)
             async with limit:
                 return supervisor, await _load(supervisor, settings)
@@ -92,11 +94,6 @@ async def load_plugins(
                 added = PluginTool(tool, supervisor, providers, disabled=disabled)
                 plugins.add(added, source.origin)
         yield
-
-
-def _environment(source: frames.PluginSource, settings: ToolsSettings) -> dict[str, str]:
-    names = settings.plugin_environment.get(source.origin.partition(":")[2], ())
-    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 class _PluginError(Exception):

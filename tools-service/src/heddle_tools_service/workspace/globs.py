@@ -1,7 +1,7 @@
 """Patterns of paths: `*` and `?` stay within a name, `**/` stands for any folders."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import re2
 
@@ -25,12 +25,8 @@ def matcher(pattern: str) -> Callable[[str], bool]:
             "invalid_arguments", f"A glob has at most {_MAX_GLOB_CHARS} characters."
         )
     glob = pattern.removeprefix("./")
-    compiled = re2.compile("".join(_translated(glob)))
+    parts = (_MEANINGS.get(token) or re2.escape(token) for token in _TOKEN.findall(glob))
+    compiled = re2.compile("".join(parts))
     if "/" in glob:
         return lambda path: compiled.fullmatch(path) is not None
     return lambda path: compiled.fullmatch(path.rpartition("/")[2]) is not None
-
-
-def _translated(pattern: str) -> Iterator[str]:
-    for token in _TOKEN.findall(pattern):
-        yield _MEANINGS.get(token) or re2.escape(token)

@@ -44,7 +44,10 @@ class WaitingEvents:
             recorder = await _numbered(connection)
             query = select(_COLUMNS.number, _COLUMNS.event).where(_COLUMNS.number.is_not(None))
             rows = await connection.execute(query.order_by(_COLUMNS.number).limit(_BATCH))
-            return recorder, [_recorded(*row) for row in rows]
+            return recorder, [
+                pb.RecordedEvent(number=number, event=pb.AuditEvent.FromString(event))
+                for number, event in rows
+            ]
 
     async def forget(self, number: int) -> None:
         """Delete the events up to a number, which the audit log has."""
@@ -70,7 +73,3 @@ async def _numbered(connection: AsyncConnection) -> str:
         last = row.last_number + len(new)
         await connection.execute(update(audit_recorder).values(last_number=last))
     return str(row.id)
-
-
-def _recorded(number: int, event: bytes) -> pb.RecordedEvent:
-    return pb.RecordedEvent(number=number, event=pb.AuditEvent.FromString(event))

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from functools import lru_cache
 
 from heddle_knowledge.errors import InvalidInputError
 
@@ -37,6 +38,7 @@ def check_document_name(name: str) -> None:
         )
 
 
+@lru_cache(4_096)
 def document_id(collection: str, name: str) -> str:
     """Return the identifier that a document has in every version.
 

@@ -2,7 +2,8 @@
 
 import time
 import uuid
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -25,7 +26,7 @@ _SCHEMA = pa.schema(
         pa.field("deleted_at", pa.int64(), nullable=False),
     ]
 )
-_LAYOUT = Layout(TABLE, _SCHEMA, keys=("id",))
+LAYOUT = Layout(TABLE, _SCHEMA, keys=("id",))
 _encode = msgspec.json.Encoder(enc_hook=dict).encode  # mappings that cannot be changed
 decoded = msgspec.json.Decoder(Collection).decode
 """Returns the collection of a record."""
@@ -44,6 +45,7 @@ class CollectionRegistry:
         self._table = table
         self._seen_version = -1
         self._collections: dict[str, Collection] = {}
+        self._references: defaultdict[str, list[Collection]] = defaultdict(list)
         self._purges = 2
         """The number of due purges: one rewrites the table, a later one removes old files."""
 
@@ -53,18 +55,18 @@ class CollectionRegistry:
         known = TABLE in await engine.names()
         first, second = (engine.open, engine.make) if known else (engine.make, engine.open)
         try:
-            return cls(engine, await first(TABLE, _LAYOUT))
+            return cls(engine, await first(TABLE, LAYOUT))
         except engine.failures as error:
             # Without locks, another process may be faster. And SeaweedFS lists a table whose
             # objects are all deleted.
             try:
-                return cls(engine, await second(TABLE, _LAYOUT))
+                return cls(engine, await second(TABLE, LAYOUT))
             except engine.failures:
                 raise error from None
 
     async def reopen(self) -> None:
         """Let go of what the engine had in memory for the table."""
-        self._table = await self._engine.open(TABLE, _LAYOUT)
+        self._table = await self._engine.open(TABLE, LAYOUT)
 
     async def all(self) -> Mapping[str, Collection]:
         """Return the collections by id, as of now.
@@ -78,8 +80,17 @@ class CollectionRegistry:
                 return self._collections
             rows = (await self._table.rows(["id", "record"])).to_pylist()
         self._collections = {row["id"]: decoded(row["record"]) for row in rows}
+        self._references = defaultdict(list)
+        for each in self._collections.values():
+            for reference in {each.name, each.public_id, each.former_id}:
+                self._references[reference].append(each)
         self._seen_version = version
         return self._collections
+
+    async def named(self, reference: str) -> Sequence[Collection]:
+        """Return the collections with a name, an identifier or a former one, as of now."""
+        await self.all()
+        return self._references.get(reference, ())
 
     async def get(self, name: str) -> Collection:
         """Return one collection by its id, or one of the default organisation by its name.
@@ -88,7 +99,9 @@ class CollectionRegistry:
             CollectionNotFoundError: There is none.
         """
         known = await self.all()
-        collection = known.get(name) or _named(known, DEFAULT_ORGANIZATION, name)
+        same = (each for each in self._references.get(name, ()) if each.name == name)
+        at_home = (each for each in same if each.organization == DEFAULT_ORGANIZATION)
+        collection = known.get(name) or next(at_home, None)
         if collection is None:
             raise no_collection(name)
         return collection
@@ -211,9 +224,4 @@ def _clashing(known: Mapping[str, Collection], collection: Collection) -> Collec
         if it.organization == collection.organization
         and (it.name == collection.name or (it.former_id and it.former_id == collection.former_id))
     )
-    return next(same, None)
-
-
-def _named(known: Mapping[str, Collection], organization: str, name: str) -> Collection | None:
-    same = (it for it in known.values() if (it.organization, it.name) == (organization, name))
     return next(same, None)

@@ -182,12 +182,19 @@ def _document(row: dict[str, Any]) -> Document:
     )
 
 
-def passage(row: dict[str, Any], score: float = 0.0, relevance: float = 0.0) -> Passage:
+def passage(
+    row: dict[str, Any],
+    score: float = 0.0,
+    relevance: float = 0.0,
+    vector_rank: int | None = None,
+    text_rank: int | None = None,
+    text_score: float | None = None,
+) -> Passage:
     """Return a row as callers get it."""
     return Passage(
         text=row["text"],
-        score=float(score),
-        relevance=float(relevance),
+        score=score,
+        relevance=relevance,
         document=row["document"],
         title=row["title"],
         uri=row["uri"],
@@ -200,6 +207,9 @@ def passage(row: dict[str, Any], score: float = 0.0, relevance: float = 0.0) -> 
         end=row["end_offset"],
         document_time=timestamp(row["document_time"]),
         sha256=row["sha256"],
+        vector_rank=vector_rank,
+        text_rank=text_rank,
+        text_score=text_score,
     )
 
 

@@ -1,8 +1,8 @@
 """Collects what is known about the documents of collections, for queries."""
 
 import asyncio
-from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from heddle_knowledge.collection.names import document_id
@@ -35,7 +35,7 @@ async def collect(
     while True:
         documents = await store.documents.listed(collection.id, after, _PAGE_SIZE)
         # In a thread: for 50,000 documents this takes a second.
-        page = await asyncio.to_thread(_facts, collection, documents)
+        page = await asyncio.to_thread(list, map(partial(_fact, collection), documents))
         characters += sum(len(text) for fact in page for text in fact.metadata.values())
         facts += page
         _check(len(facts), characters, max_documents)
@@ -50,10 +50,6 @@ def _check(documents: int, characters: int, max_documents: int) -> None:
             f"more than {MAX_DOCUMENTS:,} documents, or {MAX_METADATA_CHARACTERS:,} characters "
             "of metadata, cannot be asked about at once. Split the collection."
         )
-
-
-def _facts(collection: "Collection", documents: "Iterable[Document]") -> list[Fact]:
-    return [_fact(collection, document) for document in documents]
 
 
 def _fact(collection: "Collection", document: "Document") -> Fact:

@@ -1,17 +1,19 @@
 """Spans of embeddings."""
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heddle_runtime.telemetry import spans
 
 if TYPE_CHECKING:  # loads numpy
-    from heddle_knowledge.embedders.embedding import Embedder, Vectors
+    from heddle_knowledge.embedders.embedding import Embedder
+
+VectorsT = TypeVar("VectorsT")
 
 
 def traced_embedding(
-    vectors: "Coroutine[Any, Any, Vectors]", embedder: "Embedder"
-) -> "Coroutine[Any, Any, Vectors]":
+    vectors: "Coroutine[Any, Any, VectorsT]", embedder: "Embedder"
+) -> "Coroutine[Any, Any, VectorsT]":
     """Return the work of an embedder with a span; the work itself if the request was not drawn."""
     if not spans.is_drawn():
         return vectors

@@ -3,8 +3,6 @@
 import os
 from functools import cache
 
-import numpy as np
-
 from heddle_knowledge.embedders.local_embedders import (
     FOREGROUND,
     PRIORITY,
@@ -31,12 +29,7 @@ def main() -> None:
 
 
 def _embedded(request: EmbedRequest) -> bytes:
-    model = _model(request.model)
-    if request.kind == "passage":
-        return model.embed(request.texts, "passage").tobytes()
-    # One by one: in company a quantised vector would depend on the other queries.
-    vectors = [model.embed([text], "query") for text in request.texts]
-    return np.concatenate(vectors).tobytes()
+    return _model(request.model).embed(request.texts, request.kind).tobytes()
 
 
 if __name__ == "__main__":

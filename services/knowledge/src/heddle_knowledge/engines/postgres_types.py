@@ -38,7 +38,11 @@ def column_type(field: pa.Field) -> str:
 
 def statements(name: str, layout: Layout) -> list[str]:
     """Return the statements that create a table with its indexes."""
-    columns = [f"{KEY} bigint GENERATED ALWAYS AS IDENTITY UNIQUE", *map(_defined, layout.schema)]
+    columns = [f"{KEY} bigint GENERATED ALWAYS AS IDENTITY UNIQUE"]
+    columns += [
+        f"{field.name} {column_type(field)}{'' if field.nullable else ' NOT NULL'}"
+        for field in layout.schema
+    ]
     if layout.words:
         columns.append(_words(layout.words, layout.language))
     columns.append(f"PRIMARY KEY ({', '.join(layout.keys)})")
@@ -65,10 +69,6 @@ def _words_index(name: str) -> str:
     return f"CREATE INDEX {name}_words ON {name} USING gin ({WORDS})"
 
 
-def _defined(field: pa.Field) -> str:
-    return f"{field.name} {column_type(field)}{'' if field.nullable else ' NOT NULL'}"
-
-
 def _index(name: str, field: pa.Field) -> str:
     kind = "gin" if pa.types.is_list(field.type) else "btree"
     index = f"{name}_{field.name}"
@@ -78,7 +78,11 @@ def _index(name: str, field: pa.Field) -> str:
 async def prepare(connection: asyncpg.Connection, schema: str) -> None:
     """Teach a new connection what vectors are."""
     await connection.set_type_codec(
-        "vector", schema=schema, encoder=_written, decoder=_read, format="binary"
+        "vector",
+        schema=schema,
+        encoder=_written,
+        decoder=lambda it: np.frombuffer(it, ">f4", offset=_HEADER.itemsize).astype(np.float32),
+        format="binary",
     )
 
 
@@ -119,7 +123,3 @@ def _without_nul(value: Any) -> Any:  # noqa: ANN401 - of any column
 def _written(vector: Vectors) -> bytes:
     header = np.array((len(vector), 0), dtype=_HEADER)
     return header.tobytes() + np.asarray(vector).astype(">f4").tobytes()
-
-
-def _read(data: bytes) -> Vectors:
-    return np.frombuffer(data, dtype=">f4", offset=_HEADER.itemsize).astype(np.float32)

@@ -17,7 +17,7 @@ def read_date(text: str) -> datetime | None:
         The time in UTC, the first moment of a day, month or year; or None if the text is no date.
     """
     text = text.strip()
-    for read in (_iso, _month, _pdf, parsedate_to_datetime):
+    for read in (datetime.fromisoformat, _month, _pdf, parsedate_to_datetime):
         try:
             match = read(text)
             if match is not None:
@@ -30,10 +30,6 @@ def read_date(text: str) -> datetime | None:
 def first_date(*texts: str) -> datetime | None:
     """Return the first of the texts that is a date."""
     return next((match for text in texts if (match := read_date(text))), None)
-
-
-def _iso(text: str) -> datetime | None:
-    return datetime.fromisoformat(text)
 
 
 def _month(text: str) -> datetime | None:

@@ -24,11 +24,8 @@ def read_rows(text: str, separator: str = "") -> ParsedDocument:
     if declared := _DECLARED.match(text):  # as Excel writes and reads it
         text, separator = text[declared.end() :], declared[1]
     csv.field_size_limit(_LONGEST_CELL)
-    rows = csv.reader(StringIO(text), delimiter=separator or _separator(text))
+    first = list(islice(StringIO(text), _LOOKED_AT))
+    likely = max(_SEPARATORS, key=lambda mark: sum(mark in line for line in first))
+    rows = csv.reader(StringIO(text), delimiter=separator or likely)
     lines, header = table_lines(rows)
     return ParsedDocument("", (Block(lines, header=header),) if lines else ())
-
-
-def _separator(text: str) -> str:
-    first = list(islice(StringIO(text), _LOOKED_AT))
-    return max(_SEPARATORS, key=lambda mark: sum(mark in line for line in first))

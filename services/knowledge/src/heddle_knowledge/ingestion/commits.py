@@ -91,15 +91,14 @@ class Commits:
     async def _commit(self, handle: CollectionHandle, group: Sequence[Prepared]) -> list[bool]:
         # Stamped under the lock: of two versions the later commit has the later time.
         now = datetime.now(UTC)
-        rows = await asyncio.to_thread(_laid_out, group, now, handle.collection.id)
+        collection = handle.collection.id
+        rows = await asyncio.to_thread(
+            lambda: pa.concat_tables([prepared.rows(now, collection) for prepared in group])
+        )
         names = [prepared.document.name for prepared in group]
         replaced = await replace_documents(handle.table, names, rows)
         self._committed(handle.collection.id, rows.num_rows)
         return [name in replaced for name in names]
-
-
-def _laid_out(group: Sequence[Prepared], now: datetime, collection: str) -> pa.Table:
-    return pa.concat_tables([prepared.rows(now, collection) for prepared in group])
 
 
 def _batch_size(waiting: Sequence[Prepared]) -> int:

@@ -1,4 +1,4 @@
-"""Embeds passages of several documents in common batches."""
+"""Embeds passages of several documents, or queries of several searches, in common batches."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from functools import partial
 
 from heddle_runtime.serving.fair_slots import Tenant
 
-from heddle_knowledge.embedders.embedding import Embedder, Vectors
+from heddle_knowledge.embedders.embedding import Embedder, Kind, Vectors
 from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.ingestion.batching import Batcher, KeyedBatcher
 
@@ -37,9 +37,10 @@ def _max_characters(embedder: Embedder) -> int:
 
 
 class Batches:
-    """Embeds passages; those of concurrent requests share batches."""
+    """Embeds passages or queries; those of concurrent requests share batches."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
         self._batches: KeyedBatcher[Sequence[str], Sequence[Vectors]] = KeyedBatcher()
 
     async def embedded(
@@ -50,12 +51,14 @@ class Batches:
         Raises:
             EmbeddingError: The embedder failed.
         """
-        local = isinstance(embedder, LocalEmbedder)
+        local, characters = isinstance(embedder, LocalEmbedder), _max_characters(embedder)
         return await self._batches.submit(
             embedder.info().model,
             lambda: Batcher(
-                partial(_embed_all, embedder),
-                partial(_batch_size, _max_characters(embedder)),
+                partial(_embed_all, embedder, self._kind),
+                lambda waiting: _fitting(
+                    [(len(texts), sum(map(len, texts))) for texts in waiting], characters
+                ),
                 max_batches=_MAX_LOCAL_BATCHES if local else _MAX_REMOTE_BATCHES,
             ),
             texts,
@@ -67,14 +70,11 @@ class Batches:
         await self._batches.aclose()
 
 
-async def _embed_all(embedder: Embedder, batch: Sequence[Sequence[str]]) -> list[Sequence[Vectors]]:
-    vectors = iter(await embedder.embed([text for texts in batch for text in texts], "passage"))
+async def _embed_all(
+    embedder: Embedder, kind: Kind, batch: Sequence[Sequence[str]]
+) -> list[Sequence[Vectors]]:
+    vectors = iter(await embedder.embed([text for texts in batch for text in texts], kind))
     return [[next(vectors) for _ in texts] for texts in batch]
-
-
-def _batch_size(characters: int, waiting: Sequence[Sequence[str]]) -> int:
-    """Count the requests whose passages fit into the next batch."""
-    return _fitting([(len(texts), sum(map(len, texts))) for texts in waiting], characters)
 
 
 def _fitting(sizes: Sequence[tuple[int, int]], characters: int) -> int:

@@ -176,7 +176,8 @@ async def ingest(
     ((parsed, chunks),) = ((reply.document, reply.chunks) for reply in read)
     yield IngestProgress("parsing", 1, 1)
     texts = [embedded_text(chunk) for chunk in chunks]
-    indexed = await asyncio.to_thread(_indexed, texts, handle.collection.language)
+    language = handle.collection.language
+    indexed = await asyncio.to_thread(lambda: [word_forms(text, language) for text in texts])
     async with handle.using():
         stored = await known_vectors(handle.table, source.name) if present else {}
     known = {text: stored[key] for text, key in zip(texts, indexed, strict=True) if key in stored}
@@ -206,10 +207,6 @@ async def ingest(
     if graph is not None:
         await graph.parts.settle(source.name, present.sha256 if present else "", sha256)
     yield Ingested(source.name, len(chunks), replaced=replaced, unchanged=False)
-
-
-def _indexed(texts: Sequence[str], language: str) -> list[str]:
-    return [word_forms(text, language) for text in texts]
 
 
 async def _reading(

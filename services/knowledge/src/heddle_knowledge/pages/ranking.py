@@ -95,7 +95,11 @@ def matched_words(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
     question_words = list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_WORDS]
     counts = [Counter(_WORD.findall(text.lower())) for text in texts]
     having = {word: sum(word in each for each in counts) for word in question_words}
-    weights = {word: _rarity(each, len(texts)) for word, each in having.items() if each}
+    weights = {
+        word: math.log1p((len(texts) - each + 0.5) / (each + 0.5))
+        for word, each in having.items()
+        if each
+    }
     if not weights:
         return np.zeros(len(texts), np.float32)
     # A word that no text has weighs as much as the others do on average.
@@ -108,10 +112,6 @@ def matched_words(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         for each, size in zip(counts, sizes, strict=True)
     ]
     return np.array(sums, dtype=np.float32) / np.float32(rarest)
-
-
-def _rarity(count: int, total: int) -> float:
-    return math.log1p((total - count + 0.5) / (count + 0.5))
 
 
 def _saturated(times: int, length: float) -> float:

@@ -37,23 +37,16 @@ def is_relevant(question: str, passages: Iterable[Passage], embedder: EmbedderIn
     """Return whether the best of some passages is likely to answer a question."""
     if not embedder.threshold:
         return bool(list(passages))
-    needed = _weights(question)
+    words = _WORD.findall(word_forms(question, "").lower())
+    content = [word for word in words if word not in _STOP_WORDS] or words
+    needed = {word[:_STEM]: _NAME if word[-1].isdigit() else 1.0 for word in content}
     return any(relevance(needed, each, embedder) >= embedder.threshold for each in passages)
 
 
 def relevance(needed: Mapping[str, float], passage: Passage, embedder: EmbedderInfo) -> float:
     """Return how similar a passage is and how many words of a question it has, 0 to 1."""
     similarity = (passage.score - embedder.unrelated) / (1 - embedder.unrelated)
-    present = _stems(" ".join([*passage.heading[-1:], passage.text]))
+    words = _WORD.findall(word_forms(" ".join([*passage.heading[-1:], passage.text]), "").lower())
+    present = {word[:_STEM] for word in words}
     share = sum(weight for stem, weight in needed.items() if stem in present)
     return (similarity + _WORDS * share / (sum(needed.values()) or 1.0)) / (1 + _WORDS)
-
-
-def _weights(question: str) -> dict[str, float]:
-    words = _WORD.findall(word_forms(question, "").lower())
-    content = [word for word in words if word not in _STOP_WORDS] or words
-    return {word[:_STEM]: _NAME if word[-1].isdigit() else 1.0 for word in content}
-
-
-def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in _WORD.findall(word_forms(text, "").lower())}

@@ -21,7 +21,7 @@ class Shown:
         Other numbers make another passage: the fees of two years differ in nothing else.
         """
         words = _WORD.findall(text.casefold())
-        distinct, numbers = frozenset(words), sorted(it for it in words if it.isdigit())
+        distinct, numbers = frozenset(words), sorted(filter(str.isdigit, words))
         if len(distinct) < _FEW:
             return True
         for others, other_numbers in self._shown:

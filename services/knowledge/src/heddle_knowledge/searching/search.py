@@ -5,8 +5,6 @@ meaning too, and an approximate index below changes no score. `ranking` makes on
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,17 +32,19 @@ _TEXT = "text"
 
 
 async def find(
-    searched: Callable[[], Awaitable[Searched]],
+    searched: Searched,
     question: Question,
     *,
+    anew: Callable[[], Awaitable[Searched]],
     top_k: int,
     threshold: float,
 ) -> list[Passage]:
     """Search one collection.
 
     Args:
-        searched: Returns what to search, as it is now.
+        searched: What to search.
         question: The question.
+        anew: Returns the same as it is now, once it has changed.
         top_k: At most so many passages.
         threshold: Leave out passages whose cosine similarity is lower; 0 leaves out none, and so
             does any in the mode `text`.
@@ -57,9 +57,11 @@ async def find(
     """
     count = max(_FEWEST_CANDIDATES, top_k * _CANDIDATES_PER_RESULT)
     for _ in range(_ATTEMPTS):
-        with suppress(PassagesChangedError):
-            candidates = await (await searched()).find(question, count)
+        try:
+            candidates = await searched.find(question, count)
             return await _best_passages(candidates, question, top_k, threshold)
+        except PassagesChangedError:
+            searched = await anew()
     raise StorageError("The documents of the collection change too fast. Search it again.")
 
 
@@ -77,16 +79,21 @@ async def _best_passages(
         start += len(some)
         rows = candidates.read(some, PASSAGE_COLUMNS)
         shown += [each for each in zip(some, rows, strict=True) if texts.is_new(each[1][_TEXT])]
-    by_meaning = _ranks(candidates.cosine).tolist()
-    by_words = _ranks(candidates.words).tolist()
+    at = [place for place, _ in shown]
+    cosine, words = candidates.cosine[at].tolist(), candidates.words[at].tolist()
+    by_meaning = _ranks(candidates.cosine)[at].tolist()
+    by_words = _ranks(candidates.words)[at].tolist()
+    rows = [row for _, row in shown]
+    scored = zip(rows, cosine, relevance[at].tolist(), by_meaning, by_words, words, strict=True)
     return [
-        replace(
-            passage(row, candidates.cosine[at], relevance[at]),
-            vector_rank=by_meaning[at] if question.mode != "text" else None,
-            text_rank=by_words[at] if candidates.words[at] > 0 else None,
-            text_score=float(candidates.words[at]) if candidates.words[at] > 0 else None,
+        passage(
+            row,
+            score,
+            relevant,
+            vector_rank if question.mode != "text" else None,
+            *((text_rank, text_score) if text_score > 0 else (None, None)),
         )
-        for at, row in shown
+        for row, score, relevant, vector_rank, text_rank, text_score in scored
     ]
 
 

@@ -47,7 +47,6 @@ class Snapshot:
         self.language = language
         self._table = table
         self._keys: NDArray[np.int64] = rows.column(KEY).to_numpy().astype(np.int64)
-        self._all = np.arange(len(self._keys))
         self._vectors: Vectors = np.array(vectors_of(rows, dim), dtype=np.float32)
         self._words = WordIndex(rows.column("indexed").to_pylist(), language)
         self._columns = {name: rows.column(name).combine_chunks() for name in PASSAGE_COLUMNS}
@@ -63,22 +62,24 @@ class Snapshot:
         Raises:
             PassagesChangedError: The table has another version by now.
         """
-        where, mode = question.where, question.mode
-        may = self._all if where == EVERYTHING else await self._matching(where)
+        may = None if question.where == EVERYTHING else await self._matching(question.where)
         cosine = self._vectors @ question.vector
-        scores = self._words.scores("" if mode == "vector" else question.words)
-        by_words = _highest(scores, may[scores[may] > 0], count)
-        by_meaning = may[:0] if mode == "text" else _highest(cosine, may, count)
-        places = np.union1d(by_meaning, by_words)
-        words = np.zeros(len(places), dtype=np.float32)
-        words[np.searchsorted(places, by_words)] = scores[by_words]
+        scores = self._words.scores("" if question.mode == "vector" else question.words)
+        scored = scores.nonzero()[0] if may is None else may[scores[may] > 0]
+        by_words = _highest(scores, scored, count)
+        by_meaning = scored[:0] if question.mode == "text" else _highest(cosine, may, count)
+        is_chosen = np.zeros(len(cosine), dtype=bool)
+        is_chosen[by_meaning] = is_chosen[by_words] = True
+        words = np.zeros(len(cosine), dtype=np.float32)
+        words[by_words] = scores[by_words]
+        places = is_chosen.nonzero()[0]
 
         def read(chosen: Sequence[int], columns: Sequence[str]) -> list[dict[str, Any]]:
             return [
                 {name: self._columns[name][places[at]].as_py() for name in columns} for at in chosen
             ]
 
-        return Candidates(np.clip(cosine[places], -1.0, 1.0), words, read)
+        return Candidates(cosine[places].clip(-1.0, 1.0), words[places], read)
 
     def answer(self, question: Hashable) -> Sequence[Passage] | None:
         """Return what was found for an equal question."""
@@ -100,12 +101,16 @@ class Snapshot:
 
 
 def _highest(
-    scores: NDArray[np.float32], places: NDArray[np.int64], count: int
+    scores: NDArray[np.float32], places: NDArray[np.int64] | None, count: int
 ) -> NDArray[np.int64]:
-    """Return those of some places whose scores are the highest."""
+    """Return those of some places, or of all, whose scores are the highest."""
+    if places is None:
+        places, those = np.arange(len(scores)), scores
+    else:
+        those = scores[places]
     if len(places) <= count:
         return places
-    return places[np.argpartition(-scores[places], count)[:count]]
+    return places[those.argpartition(-count)[-count:]]
 
 
 def _put(entries: OrderedDict[Any, Any], key: Hashable, value: object, most: int) -> None:

@@ -47,7 +47,8 @@ class Snapshots:
             return None
         collection, version = handle.collection, await handle.table.version()
         known = self._current(collection.id, version, collection.language)
-        if known is None and self._may_copy(collection.id):
+        latest = self._known.get(collection.id)
+        if known is None and (latest is None or time.monotonic() >= latest.next_at):
             making = self._making.get(collection.id)
             if making is None:
                 making = asyncio.create_task(self._make(handle, version))
@@ -70,10 +71,6 @@ class Snapshots:
             return None
         self._known.move_to_end(identifier)
         return known
-
-    def _may_copy(self, identifier: str) -> bool:
-        known = self._known.get(identifier)
-        return known is None or time.monotonic() >= known.next_at
 
     async def _make(self, handle: CollectionHandle, version: int) -> None:
         """Copy a table, unless it is too large or changes meanwhile."""

@@ -60,7 +60,7 @@ class WordIndex:
         having = np.diff(self._starts)
         rarity = np.log1p((self._count - having + 0.5) / (having + 0.5))
         long = _K1 * (1 - _B + _B * lengths / max(lengths.mean() if len(lengths) else 0.0, 1e-9))
-        self._places = place.astype(np.int32)
+        self._places = place
         self._weights = (rarity[word] * uses * (_K1 + 1) / (uses + long[place])).astype(np.float32)
         held = (self._starts, self._places, self._weights)
         self.nbytes = sum(part.nbytes for part in held) + _BYTES_OF_WORD * len(numbers)
@@ -73,7 +73,7 @@ class WordIndex:
             number = self._numbers.get(word)
             if number is not None:
                 own = slice(self._starts[number], self._starts[number + 1])
-                scores[self._places[own]] += self._weights[own]
+                np.add.at(scores, self._places[own], self._weights[own])
         return scores
 
 

@@ -108,7 +108,7 @@ class CollectionAccess:
             BackendUnavailableError: The registry, which may share it, does not answer.
         """
         store = await self._store()
-        known = (await store.collections.all()).values()
+        known = await store.collections.named(reference)
         try:
             return store, meant(known, person, reference)
         except CollectionNotFoundError:
@@ -133,8 +133,8 @@ class CollectionAccess:
             PermissionDeniedError: The caller may only read it.
         """
         store = await self._store()
-        known = await store.collections.all()
-        return store, changeable(known.values(), caller_of(caller().identity), reference)
+        known = await store.collections.named(reference)
+        return store, changeable(known, caller_of(caller().identity), reference)
 
 
 class Calls(CollectionAccess):

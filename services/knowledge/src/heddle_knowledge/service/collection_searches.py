@@ -1,7 +1,8 @@
 """Calls that search several collections, wherever each of them is."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
@@ -68,7 +69,11 @@ class CollectionSearchCalls(Calls):
             result.collection = reference
             return result
 
-        results = await asyncio.gather(*map(result_of, request.collections))
+        first, *others = request.collections
+        if others:
+            results = await asyncio.gather(*map(result_of, request.collections))
+        else:
+            results = [await result_of(first)]
         return pb.SearchCollectionsResponse(results=_fitting(results))
 
     async def _search(
@@ -84,34 +89,16 @@ class CollectionSearchCalls(Calls):
             return await self._search_sources(request, reader, reference)
         if collection.backend == EMBEDDED:
             options = await self._options(request, reader)
-            work = _search_store(store, collection, request, where, options)
-            return await self._measured(store.engine, collection.public_id, request, reader, work)
+            search = partial(_search_store, store, collection, request, where, options)
+            return await self._measured(store.engine, collection.public_id, request, reader, search)
         if collection.backend in ENGINES:
-            work = self._backends.external.search(
-                collection, request, where, request.top_k or _DEFAULT_TOP_K
-            )
+            search = partial(self._backends.external.search, collection, request, where)
             return await self._measured(
-                collection.backend, collection.public_id, request, reader, work
+                collection.backend, collection.public_id, request, reader, search
             )
         identifier = collection.settings.get(FORMER_ID, collection.name)
         owner = lender_of(collection)
         return await self._search_source(collection.backend, request, reader, owner, identifier)
-
-    async def _measured(
-        self,
-        engine: str,
-        identifier: str,
-        request: pb.SearchCollectionsRequest,
-        reader: Reader,
-        work: Awaitable[pb.CollectionPassages],
-    ) -> pb.CollectionPassages:
-        """Return the result of the search of a collection, which metrics and traces then have."""
-        with measured_search(engine, reason):
-            result = await work
-            describe_search(identifier, request.top_k or _DEFAULT_TOP_K, result.passages)
-            await self._describe_texts(reader, request.query, result.passages)
-        count_if_empty(engine, result.passages)
-        return result
 
     async def _options(self, request: pb.SearchCollectionsRequest, reader: Reader) -> SearchOptions:
         """Return the options of a search, with the choice of its organisation."""
@@ -154,15 +141,30 @@ class CollectionSearchCalls(Calls):
         source = self._backends.sources.get(backend)
         if source is None:
             raise BackendError(f"no backend is named {backend!r}")
+        search = partial(source.search, owner, identifier, request, missing=missing)
+        return await self._measured(backend, identifier, request, reader, search)
+
+    async def _measured(
+        self,
+        engine: str,
+        identifier: str,
+        request: pb.SearchCollectionsRequest,
+        reader: Reader,
+        search: Callable[[int], Awaitable[pb.CollectionPassages]],
+    ) -> pb.CollectionPassages:
+        """Return what a search finds, with its span and its metrics."""
         top_k = request.top_k or _DEFAULT_TOP_K
-        work = source.search(owner, identifier, request, top_k, missing)
-        return await self._measured(backend, identifier, request, reader, work)
+        with measured_search(engine, reason):
+            result = await search(top_k)
+            describe_search(identifier, top_k, result.passages)
+            await self._describe_texts(reader.owner, request.query, result.passages)
+        count_if_empty(engine, result.passages)
+        return result
 
     async def _describe_texts(
-        self, reader: Reader, query: str, passages: Iterable[pb.Passage]
+        self, owner: Owner, query: str, passages: Iterable[pb.Passage]
     ) -> None:
         """Add the question and what was found to the span of a search, if they may be in it."""
-        owner = reader.owner
         if not content.is_on() or not await may_trace_texts(
             self._backends.settings, owner.organization, owner.name
         ):
@@ -191,11 +193,12 @@ async def _search_store(
     request: pb.SearchCollectionsRequest,
     where: "Condition",
     options: SearchOptions,
+    top_k: int,
 ) -> pb.CollectionPassages:
     passages = await store.passages.search(
-        collection.id,
+        collection,
         request.query[:MAX_QUERY_CHARACTERS],
-        top_k=request.top_k or _DEFAULT_TOP_K,
+        top_k=top_k,
         threshold=request.threshold,
         mode=choice(pb.SearchMode.DESCRIPTOR, request.mode, "hybrid"),
         where=where,

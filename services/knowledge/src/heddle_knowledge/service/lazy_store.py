@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import httpx
@@ -62,7 +61,7 @@ class LazyStore:
 
     async def __aenter__(self) -> Self:
         place = self._place
-        if isinstance(place, str) or await asyncio.to_thread(_has_tables, place):
+        if isinstance(place, str) or await asyncio.to_thread(lambda: any(place.glob("*.lance"))):
             self._warming = asyncio.create_task(self._warm())
         return self
 
@@ -146,7 +145,3 @@ class LazyStore:
         except Exception:
             # The service has other work; whoever needs the store is told.
             log.exception("knowledge store not opened")
-
-
-def _has_tables(folder: Path) -> bool:
-    return any(folder.glob("*.lance"))

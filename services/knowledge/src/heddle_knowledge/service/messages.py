@@ -108,5 +108,7 @@ def passage_message(collection: Collection, passage: Passage) -> pb.Passage:
         text_score=passage.text_score,
     )
     if passage.document_time is not None:
-        message.document_time.FromDatetime(passage.document_time)
+        time = passage.document_time  # FromDatetime needs longer than all other fields together
+        message.document_time.seconds = int(time.replace(microsecond=0).timestamp())
+        message.document_time.nanos = time.microsecond * 1_000
     return message

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from google.rpc.status_pb2 import Status
@@ -12,9 +12,9 @@ from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import NotFoundError
 from heddle_runtime.identity.call_metadata import Context
 
-from heddle_knowledge.collection.access import Reader, meant
+from heddle_knowledge.collection.access import Reader, find, may_read, meant
 from heddle_knowledge.collection.types import EMBEDDED, Collection, Document
-from heddle_knowledge.errors import CollectionNotFoundError, no_collection
+from heddle_knowledge.errors import no_collection
 from heddle_knowledge.service.calls import (
     MAX_QUERY_CHARACTERS,
     Calls,
@@ -148,20 +148,17 @@ async def _within(
     Raises:
         CollectionNotFoundError: There is none that the reader may read.
     """
-    known = (await store.collections.all()).values()
-    collection = meant(known, reader.person, reference)
-    if within and not any(_names(each, collection, known, reader) for each in within):
+    person = reader.person
+    collection = meant(await store.collections.named(reference), person, reference)
+    for each in within:
+        named = find(
+            await store.collections.named(each), each, person, lambda it: may_read(person, it)
+        )
+        if named is not None and named.id == collection.id:
+            return collection
+    if within:
         raise no_collection(reference)
     return collection
-
-
-def _names(
-    reference: str, collection: "Collection", known: "Iterable[Collection]", reader: Reader
-) -> bool:
-    try:
-        return meant(known, reader.person, reference).id == collection.id
-    except CollectionNotFoundError:
-        return False
 
 
 async def _stored_page(

@@ -1,6 +1,6 @@
 """The collections of a store: created, listed, counted, deleted."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -93,6 +93,10 @@ class Collections:
     async def all(self) -> Mapping[str, Collection]:
         """Return the collections of everybody, by id."""
         return await self.context.collection_store.registry.all()
+
+    async def named(self, reference: str) -> Sequence[Collection]:
+        """Return the collections of everybody with a name, an identifier or a former one."""
+        return await self.context.collection_store.registry.named(reference)
 
     async def change(self, changed: Collection) -> None:
         """Store the changed title, sharing, metadata or language of a collection.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.store import CollectionStore
-from heddle_knowledge.collection.types import EMBEDDED
+from heddle_knowledge.collection.types import EMBEDDED, Collection
 from heddle_knowledge.embedders.embedding import MINILM, MULTILINGUAL_E5, Embedder
 from heddle_knowledge.engines.languages import ENGLISH
 from heddle_knowledge.errors import (
@@ -44,14 +44,15 @@ class StoreContext:
     reranker: Reranker | None
     snapshots: Snapshots
 
-    async def open(self, name: str) -> CollectionHandle:
-        """Open an embedded collection.
+    async def open(self, named: str | Collection) -> CollectionHandle:
+        """Open an embedded collection; its record must have been read a moment ago.
 
         Raises:
             CollectionNotFoundError: There is none.
             ForeignBackendError: Another backend holds it.
         """
-        collection = await self.collection_store.registry.get(name)
+        registry = self.collection_store.registry
+        collection = named if isinstance(named, Collection) else await registry.get(named)
         if collection.backend != EMBEDDED:
             raise ForeignBackendError(
                 f"The documents of the collection {collection.name!r} are in "
@@ -77,7 +78,7 @@ class StoreContext:
             raise InvalidInputError(f"There is no embedding model {model!r}. Use one of {names}.")
         return self.embedders[model]
 
-    async def searchable(self, name: str) -> tuple[CollectionHandle, Embedder]:
+    async def searchable(self, named: str | Collection) -> tuple[CollectionHandle, Embedder]:
         """Open a collection, and find the embedder that its vectors come from.
 
         Raises:
@@ -85,13 +86,13 @@ class StoreContext:
             ForeignBackendError: Another backend holds it.
             EmbedderMismatchError: The store has not the embedder that filled it.
         """
-        handle = await self.open(name)
+        handle = await self.open(named)
         theirs = handle.collection
         embedder = self.embedders.get(theirs.model, self.embedders[self.default])
         ours = embedder.info()
         if (ours.model, ours.dim, ours.revision) != (theirs.model, theirs.dim, theirs.revision):
             raise EmbedderMismatchError(
-                f"The collection {name!r} was made with the embedder {theirs.model!r} "
+                f"The collection {theirs.name!r} was made with the embedder {theirs.model!r} "
                 f"(revision {theirs.revision!r}, {theirs.dim} dimensions), but {ours.model!r} "
                 f"(revision {ours.revision!r}, {ours.dim} dimensions) is configured. Configure "
                 "the former, or delete the collection and ingest its documents again."

@@ -42,7 +42,7 @@ class Documents:
         self._context = context
         self._committed = committed
         self._latest: tuple[tuple[str, int], Sequence[Document]] = ("", 0), ()
-        self._shared = ingestion.Shared(Batches(), Commits(committed))
+        self._shared = ingestion.Shared(Batches("passage"), Commits(committed))
 
     async def ingest(  # noqa: PLR0913 - a document has so many properties
         self,

@@ -1,13 +1,16 @@
 """The passages of a store: listed, found by meaning and words."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from heddle_runtime.rpc.ttl_cache import TTLCache
+from heddle_runtime.serving.fair_slots import NOBODY
 
 from heddle_knowledge.collection.handle import CollectionHandle
 from heddle_knowledge.collection.tables import list_passages
 from heddle_knowledge.collection.types import (
+    Collection,
     Document,
     Mode,
     Passage,
@@ -18,6 +21,7 @@ from heddle_knowledge.embedders.tracing import traced_embedding
 from heddle_knowledge.engines.conditions import EVERYTHING, Condition
 from heddle_knowledge.engines.word_forms import word_forms
 from heddle_knowledge.errors import RerankingError
+from heddle_knowledge.ingestion.embedding_batches import Batches
 from heddle_knowledge.searching.candidates import Question, Searched, SearchedTable
 from heddle_knowledge.searching.relevance import is_relevant
 from heddle_knowledge.searching.search import find
@@ -38,13 +42,14 @@ class Passages:
 
     def __init__(self, context: StoreContext) -> None:
         self._context = context
-        self._queries: TTLCache[tuple[EmbedderInfo, str], Vectors] = TTLCache(
+        self._queries: TTLCache[tuple[EmbedderInfo, str], Sequence[Vectors]] = TTLCache(
             _QUERY_SECONDS, _MAX_QUERIES
         )
+        self._batches = Batches("query")
 
     async def search(
         self,
-        collection: str,
+        collection: str | Collection,
         query: str,
         *,
         top_k: int,
@@ -56,7 +61,7 @@ class Passages:
         """Find passages for a question.
 
         Args:
-            collection: The collection.
+            collection: The collection; its record, if it has been read for this call.
             query: The question; as many of its tokens count for the meaning as the model reads.
             top_k: At most so many passages.
             threshold: Leave out passages whose `score`, the cosine similarity, is lower. 0 leaves
@@ -83,17 +88,20 @@ class Passages:
         if not query:
             return []
         request = query, top_k, threshold, mode, where, options
-        async with handle.using():
-            snapshot = await self._context.snapshots.of(handle)
-        answer = snapshot.answer(request) if snapshot else None
-        if answer is not None:
-            return list(answer)
         (vector,) = await traced_embedding(self._embedded(query, embedder), embedder)
         forms, reranker = word_forms(query, handle.collection.language), self._context.reranker
         question = Question(query, forms, vector, mode, options, reranker, where)
         async with handle.using():
+            snapshot = await self._context.snapshots.of(handle)
+            answer = snapshot.answer(request) if snapshot else None
+            if answer is not None:
+                return list(answer)
             passages = await find(
-                partial(self._searched, handle), question, top_k=top_k, threshold=threshold
+                snapshot or SearchedTable(handle.table),
+                question,
+                anew=partial(self._searched, handle),
+                top_k=top_k,
+                threshold=threshold,
             )
         if options.only_relevant and not is_relevant(query, passages, embedder.info()):
             passages = []
@@ -124,10 +132,11 @@ class Passages:
         snapshot = await self._context.snapshots.of(handle)
         return SearchedTable(handle.table) if snapshot is None else snapshot
 
-    async def _embedded(self, query: str, embedder: Embedder) -> Vectors:
-        """Return the vector of a query, shape [1, dim]."""
+    async def _embedded(self, query: str, embedder: Embedder) -> Sequence[Vectors]:
+        """Return the vector of a query, of shape [dim], in a list."""
         return await self._queries.get(
-            (embedder.info(), query), lambda: embedder.embed([query], "query")
+            (embedder.info(), query),
+            lambda: self._batches.embedded(embedder, [query], tenant=NOBODY),
         )
 
     async def _with_pictures(

@@ -151,7 +151,8 @@ class KnowledgeData:
         own = {it.id for it in mine}
         others = [it.id for it in known if it.id not in own]
         uploads = await self._uploads(person, key)
-        attached = await self._attached(key, others)
+        of = self.queue.attachments.of
+        attached = [it for each in others for it in await of(each) if it.person == key]
         private = [it for it in mine if it.sharing == "private"]
         return _Stored(key, private, [it for it in mine if it not in private], uploads, attached)
 
@@ -162,7 +163,3 @@ class KnowledgeData:
         owners = {person for person, _ in await uploads.keys()}
         files = [(owner, each) for owner in owners for each in await uploads.all(owner)]
         return [each for each in files if each[1].organization == person.organization]
-
-    async def _attached(self, key: str, collections: Sequence[str]) -> list[Attachment]:
-        of = self.queue.attachments.of
-        return [file for each in collections for file in await of(each) if file.person == key]

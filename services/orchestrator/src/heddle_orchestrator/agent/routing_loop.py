@@ -107,7 +107,7 @@ class RoutingLoop:
             declined = self.run.confirmations.declined
             confirmed = self._confirmed(available.tools)
             tools = [each for each in available.tools if confirmed or not (each.ask and declined)]
-            with spans.span("plan", attributes=_plan):
+            with spans.span("plan", attributes=lambda: {"gen_ai.operation.name": "plan"}):
                 decision = confirmed or self._forced(tools) or await self._decide(tools)
                 _describe_decision(decision, self.run.request.assistant, self.state)
             yield [self._decision_event(decision, tools, time.monotonic() - started, before)]
@@ -130,7 +130,8 @@ class RoutingLoop:
             self.budget.take_round(time.monotonic() - started)
             if self.budget.stopped and self.run.watched:
                 yield [pb.RunEvent(status=pb.Status(message=self.budget.stopped))]
-        if self.empty_response and self._is_empty():
+        failed = bool(self.state.environment.errors)
+        if self.empty_response and not failed and nothing_usable(self.state):
             yield self._fixed_answer(self.empty_response)
             return
         include_sources = decision.choices[0].inputs.get("include_sources", True)
@@ -144,9 +145,6 @@ class RoutingLoop:
         async with aclosing(answer) as batches:
             async for events in batches:
                 yield events
-
-    def _is_empty(self) -> bool:
-        return not self.state.environment.errors and nothing_usable(self.state)
 
     def _fixed_answer(self, text: str, citations: tuple[Citation, ...] = ()) -> Events:
         """Return the last events of a run whose answer is not the model's."""
@@ -364,10 +362,6 @@ def _describe_decision(decision: Decision, assistant: Assistant, state: State) -
         "heddle.decision.rejected": bool(decision.rejected),
     }
     spans.annotate(lambda: known, f"plan {assistant.id or 'unsaved'}")
-
-
-def _plan() -> spans.Attributes:
-    return {"gen_ai.operation.name": "plan"}
 
 
 def _tool_error(tool: str, failure: HeddleError) -> tool_pb2.EnvironmentError:

@@ -25,8 +25,10 @@ def source_events(bound: Iterable[BoundTool], sent: "SentText | None" = None) ->
             continue
         sources = each.sources if sent is None else sent.sources_of(each.sources)
         if sources:
-            event = pb.Sources(binding_id=each.binding_id, sources=sources)
-            events.append(pb.RunEvent(sources=event))
+            event = pb.RunEvent(sources=pb.Sources(binding_id=each.binding_id))
+            for source in sources:
+                event.sources.sources.add().CopyFrom(source)
+            events.append(event)
     return events
 
 

@@ -10,7 +10,6 @@ from heddle_orchestrator.agent.context_builder import progress
 from heddle_orchestrator.agent.decision import (
     MAX_PARALLEL_CHOICES,
     TEXT_RESPONSE,
-    Answer,
     AskModel,
     Candidate,
     Choice,
@@ -75,7 +74,8 @@ class NativeRouter:
             choices = tuple(map(_choice, calls))
         else:
             choices = tuple([await _constrained(ask, state, tools, each.name) for each in calls])
-        return Decision(choices, _reason(answer), self.name)
+        reason = " ".join(answer.text.split())[:_MAX_REASON_CHARS]
+        return Decision(choices, reason or "The model calls it.", self.name)
 
 
 async def _constrained(
@@ -95,8 +95,3 @@ def _choice(call: chat_pb2.ToolCall) -> Choice:
         name = call.name[:_MAX_NAME_CHARS]
         raise UndecidedError(f"The inputs of {name!r} are no JSON object.")
     return Choice(call.name, inputs)
-
-
-def _reason(answer: Answer) -> str:
-    text = " ".join(answer.text.split())
-    return text[:_MAX_REASON_CHARS] if text else "The model calls it."
