@@ -27,6 +27,8 @@ _PREFIXES = {
     "function_call_output": "fco",
     "custom_tool_call": "ctc",
     "custom_tool_call_output": "cto",
+    "mcp_approval_request": "mcpr",
+    "mcp_approval_response": "mcpa",
 }
 _encode = msgspec.json.encode
 log = structlog.get_logger(__name__)
@@ -155,11 +157,16 @@ def _not_found(previous: str, conversation: str, after: str | None) -> Exception
 def new_items(items: Iterable[Mapping[str, Any]]) -> list[pb.Item]:
     """Return items of a client in the form that is stored, with identifiers of their own."""
     stored = []
+    renamed: dict[object, str] = {}
     for each in items:
         kind = each.get("type", "message")
         identifier = new_id(_PREFIXES.get(kind, "item"))
         content = each.get("content")
         document = {"type": kind, "status": "completed", **each, "id": identifier}
+        if kind == "mcp_approval_request":
+            renamed[each.get("id")] = identifier
+        elif request := renamed.get(each.get("approval_request_id")):
+            document["approval_request_id"] = request
         if kind == "message" and isinstance(content, str):
             part = "output_text" if each.get("role") == "assistant" else "input_text"
             extra: dict[str, Any] = {}

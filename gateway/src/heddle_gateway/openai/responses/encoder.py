@@ -13,12 +13,16 @@ from heddle_gateway.openai.chat import run_events
 from heddle_gateway.openai.chat.event_encoder import Answer, one_line
 from heddle_gateway.openai.responses.item_encoder import Item, ItemEncoder, ResponseForm
 from heddle_gateway.openai.responses.tool_items import (
+    APPROVAL_REQUEST,
+    CONFIRM,
     FILE_SEARCH,
     OTHER_TOOL,
     WEB_SEARCH,
     add_results,
     annotations,
+    approval,
     end_tool,
+    extra_content,
     tool_kind,
     tool_members,
 )
@@ -30,7 +34,12 @@ _RESULTS = {
     "file_search_call.results": FILE_SEARCH,
     "web_search_call.action.sources": WEB_SEARCH,
 }
-_ANSWERS = frozenset({"message", "function_call", "custom_tool_call", "image_generation_call"})
+_ANSWERS = frozenset(
+    {
+        *("message", "function_call", "custom_tool_call", "image_generation_call"),
+        APPROVAL_REQUEST,
+    }
+)
 # The prefix of the identifier, the type, the member of the value, and the name of the events.
 _CALL = ("fc", "function_call", "arguments", "function_call_arguments")
 _CUSTOM_CALL = ("ctc", "custom_tool_call", "input", "custom_tool_call_input")
@@ -106,14 +115,16 @@ class ResponseEncoder(ItemEncoder):
         return frames + self._item_done(item)
 
     def _call(self, call: ToolCall) -> bytes:
+        if call.name == CONFIRM:
+            frames = self._end_texts()
+            item, added = self._add_item("mcpr", APPROVAL_REQUEST, **approval(call))
+            return frames + added + self._item_done(item)
         value = call.arguments_json
         if is_custom := call.name in self._form.custom_tools:
             text = members(value).get("input")
             value = text if isinstance(text, str) else value
         prefix, kind, member, event = _CUSTOM_CALL if is_custom else _CALL
-        about = {"call_id": call.id, "name": call.name, member: ""}
-        if call.extra_json and "extra_content" in (extra := members(call.extra_json)):
-            about["extra_content"] = extra["extra_content"]
+        about = {"call_id": call.id, "name": call.name, member: "", **extra_content(call)}
         frames = self._end_texts()
         item, added = self._add_item(prefix, kind, **about)
         frames += added + self._item_event(f"{event}.delta", item, delta=value)

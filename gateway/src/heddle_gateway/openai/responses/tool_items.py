@@ -4,12 +4,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+from heddle.chat.v1.chat_pb2 import ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished, ToolStarted
 from heddle.tool.v1.tool_pb2 import Source
 from heddle_runtime.contract.json_text import members
 
 from heddle_gateway.openai.chat import run_events
 from heddle_gateway.openai.chat.citations import citations, file_id, web_citation
+from heddle_gateway.openai.conversations.items import APPROVAL_REQUEST, CONFIRM
 
 FILE_SEARCH, WEB_SEARCH, OTHER_TOOL = "file_search_call", "web_search_call", "mcp_call"
 SERVER_LABEL = "heddle"
@@ -47,6 +50,28 @@ def tool_members(event: ToolStarted | ToolFinished) -> dict[str, Any]:
         "output": None,
         "error": None,
     }
+
+
+def approval(call: ToolCall) -> dict[str, Any]:
+    """Return the members of the item that asks the user to approve a call.
+
+    `confirmation` is what the approval sends to the orchestrator.
+    """
+    question = members(call.arguments_json)
+    return {
+        "status": "completed",
+        "server_label": SERVER_LABEL,
+        "name": question.get("function", ""),
+        "arguments": msgspec.json.encode(question.get("arguments", {})).decode(),
+        "confirmation": question.get("confirmation", ""),
+        **extra_content(call),
+    }
+
+
+def extra_content(call: ToolCall) -> dict[str, Any]:
+    """Return the member of a call's item with what the provider needs back, if there is some."""
+    extra = members(call.extra_json) if call.extra_json else {}
+    return {name: value for name, value in extra.items() if name == "extra_content"}
 
 
 def end_tool(item: dict[str, Any], finished: ToolFinished) -> None:
