@@ -11,10 +11,9 @@ from heddle_runtime.contract.json_text import members
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import run_events
 from heddle_gateway.openai.chat.event_encoder import Answer, one_line
+from heddle_gateway.openai.conversations.items import APPROVAL_REQUEST, CONFIRM
 from heddle_gateway.openai.responses.item_encoder import Item, ItemEncoder, ResponseForm
 from heddle_gateway.openai.responses.tool_items import (
-    APPROVAL_REQUEST,
-    CONFIRM,
     FILE_SEARCH,
     OTHER_TOOL,
     WEB_SEARCH,

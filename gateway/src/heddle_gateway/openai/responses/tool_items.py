@@ -12,7 +12,7 @@ from heddle_runtime.contract.json_text import members
 
 from heddle_gateway.openai.chat import run_events
 from heddle_gateway.openai.chat.citations import citations, file_id, web_citation
-from heddle_gateway.openai.conversations.items import APPROVAL_REQUEST, CONFIRM
+from heddle_gateway.openai.responses.hosted_tools import MCP_BINDING
 
 FILE_SEARCH, WEB_SEARCH, OTHER_TOOL = "file_search_call", "web_search_call", "mcp_call"
 SERVER_LABEL = "heddle"
@@ -44,7 +44,7 @@ def tool_members(event: ToolStarted | ToolFinished) -> dict[str, Any]:
         return {"queries": [text] if text else [], "results": None}
     return {
         "approval_request_id": None,
-        "server_label": SERVER_LABEL,
+        "server_label": _server_label(event.binding_id),
         "name": run_events.tool_name(event),
         "arguments": arguments or "{}",
         "output": None,
@@ -60,12 +60,18 @@ def approval(call: ToolCall) -> dict[str, Any]:
     question = members(call.arguments_json)
     return {
         "status": "completed",
-        "server_label": SERVER_LABEL,
+        "server_label": _server_label(question.get("binding_id", "")),
         "name": question.get("function", ""),
         "arguments": msgspec.json.encode(question.get("arguments", {})).decode(),
         "confirmation": question.get("confirmation", ""),
         **extra_content(call),
     }
+
+
+def _server_label(binding: str) -> str:
+    """Return the server of a tool: the client's label of an MCP server, else Heddle."""
+    label = binding.removeprefix(MCP_BINDING)
+    return SERVER_LABEL if label == binding else label
 
 
 def extra_content(call: ToolCall) -> dict[str, Any]:
