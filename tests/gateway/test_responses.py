@@ -52,11 +52,11 @@ WITH_REASONING = "reasoning.encrypted_content"
 
 def parsed(items: object = "hi", turn: Turn | None = None, **body: object) -> ResponsesRequest:
     members, place = parse(json.dumps({"model": "m", "input": items, **body}).encode())
-    body, tools = checked(members, place), place / "tools"
+    checked_body, tools = checked(members, place), place / "tools"
     with calling_as(Caller("r1", Identity("ann", "school", ("member",)))):
         # A learner runs no tools, so no service is asked.
-        hosted = asyncio.run(hosted_tools(cast("State", None), body.tools or (), tools))
-    return translated(body, members, place, SEALED, turn or Turn(), hosted)
+        hosted = asyncio.run(hosted_tools(cast("State", None), checked_body.tools or (), tools))
+    return translated(checked_body, members, place, SEALED, turn or Turn(), hosted)
 
 
 def answered(request: ResponsesRequest, *events: RunEvent) -> dict[str, Any]:

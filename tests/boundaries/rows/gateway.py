@@ -16,7 +16,7 @@ from heddle_gateway.http import json_text, multipart
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.websocket import WebSocket, WebSockets
 from heddle_gateway.login.pages import is_place_here
-from heddle_gateway.openai import embeddings, search_filters, served_images
+from heddle_gateway.openai import embeddings, served_images, vector_store_search
 from heddle_gateway.openai.batches import lines as lines_of_batches
 from heddle_gateway.openai.chat import content_parts, request
 from heddle_gateway.openai.conversations.background import check_runs
@@ -64,7 +64,7 @@ def _launch(**members: str) -> None:
 
 def _membership(count: int) -> None:
     value = ["v"] * count
-    search_filters.Membership.model_validate({"type": "in", "key": "k", "value": value})
+    vector_store_search.Membership.model_validate({"type": "in", "key": "k", "value": value})
 
 
 def _embedded(texts: list[str]) -> None:
@@ -81,7 +81,7 @@ def _filter(levels: int) -> None:
     condition: Any = {"type": "eq", "key": "k", "value": "v"}
     for _ in range(levels - 1):
         condition = {"type": "and", "filters": [condition]}
-    search_filters.to_filter(search_filters.Compound.model_validate(condition))
+    vector_store_search.to_filter(vector_store_search.Compound.model_validate(condition))
 
 
 def _conversation(count: int = 1, *, content: object = "a", **fields: object) -> None:
@@ -96,7 +96,7 @@ def _functions(count: int) -> None:
 
 def _filters(count: int) -> None:
     equal = {"type": "eq", "key": "k", "value": "v"}
-    search_filters.Compound.model_validate({"type": "and", "filters": [equal] * count})
+    vector_store_search.Compound.model_validate({"type": "and", "filters": [equal] * count})
 
 
 async def _form(fields: int) -> None:
@@ -229,8 +229,8 @@ ROWS: dict[str, Check] = {
     f"{_OPENAI}.embeddings.MAX_TEXTS": lambda n: _embedded(["a"] * n),
     f"{_OPENAI}.embeddings.MAX_TEXT_CHARS": lambda n: _embedded(["a" * n]),
     f"{_OPENAI}.embeddings.MAX_CONCURRENT": _embedding,
-    f"{_OPENAI}.search_filters.MAX_FILTERS": _filters,
-    f"{_OPENAI}.search_filters.MAX_VALUES": _membership,
-    f"{_OPENAI}.search_filters.MAX_LEVELS": _filter,
+    f"{_OPENAI}.vector_store_search.MAX_FILTERS": _filters,
+    f"{_OPENAI}.vector_store_search.MAX_VALUES": _membership,
+    f"{_OPENAI}.vector_store_search.MAX_LEVELS": _filter,
     f"{_OPENAI}.served_images._MAX_PAGES": lambda n: served_images._number(str(n)) and None,
 }

@@ -1,6 +1,6 @@
 """The gateway as an ASGI application: raw chat completions, and all other routes with Starlette."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from http import HTTPStatus
@@ -38,11 +38,40 @@ from heddle_gateway.http.operations import Operation
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.http.tracing import describe_request, server_span
 from heddle_gateway.mcp.endpoint import METADATA_PATH
-from heddle_gateway.openai.absent import SEEMING_IDENTIFIERS, absent_endpoint
 from heddle_gateway.openai.batches.worker import BatchWorker
 from heddle_gateway.openai.responses import socket
 from heddle_gateway.routing import ChatHandler, PathEndpoint
 from heddle_gateway.state import State
+
+_ANSWERS = "POST /v1/chat/completions and POST /v1/responses answer as assistants"
+_STORED = "POST /v1/responses answers, and POST /v1/conversations stores conversations"
+SEEMING_IDENTIFIERS = frozenset({"/v1/responses/input_tokens"})
+"""Paths of absent endpoints that look like those of a thing."""
+_INSTEAD: Mapping[str, str] = {
+    "assistants": f"Assistants are models there: {_ANSWERS}",
+    "audio": "It neither reads nor writes sound",
+    "containers": "Tools of assistants work in workspaces",
+    "evals": _ANSWERS,
+    "fine_tuning": "Assistants are given instructions, documents and tools",
+    "images": "POST /v1/images/generations generates images",
+    "messages": "One message at a time: POST /v1/messages answers as an assistant",
+    "moderations": "It classifies no texts",
+    "realtime": _ANSWERS,
+    "responses": _STORED,
+    "threads": _STORED,
+    "uploads": "POST /v1/files takes files",
+    "videos": "POST /v1/images/generations generates images",
+}
+
+
+def absent_endpoint(method: str, path: str) -> ErrorResponse | None:
+    """Return the error for an endpoint of OpenAI's that Heddle does not offer; None for others."""
+    root, version, *rest = path.split("/")
+    if root or version != "v1" or not rest or (instead := _INSTEAD.get(rest[0])) is None:
+        return None
+    message = f"Heddle does not offer {method[:20]} {path[:200]}. {instead}."
+    return ErrorResponse(404, message, code="unsupported_endpoint")
+
 
 log = structlog.get_logger(__name__)
 _MCP_PATH = "/mcp"
