@@ -152,7 +152,9 @@ def snapshot(state: State) -> tool_pb2.TreeData:
     environment = tree.environment
     room = _MAX_OBJECT_CHARS
     for finding in environment.findings:
-        finding.metadata.CopyFrom(_shortened(finding.metadata))
+        finding.metadata.CopyFrom(
+            to_struct(shown(from_struct(finding.metadata), _MAX_TEXT_CHARS, personal=True))
+        )
         finding.message = _text(finding.message)
         objects = _first_objects(finding.objects_json, room)
         environment.left_out += len(finding.objects_json) - len(objects)
@@ -182,10 +184,6 @@ def _text(text: str) -> str:
 
 def _object(text: str) -> str:
     return written(shown(members(text), _MAX_TEXT_CHARS, personal=True))
-
-
-def _shortened(metadata: Struct) -> Struct:
-    return to_struct(shown(from_struct(metadata), _MAX_TEXT_CHARS, personal=True))
 
 
 __all__ = ["Tracing"]

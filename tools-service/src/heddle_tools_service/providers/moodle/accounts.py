@@ -249,7 +249,11 @@ class OwnAccount:
     async def _number(self, site: MoodleSite, email: str) -> int:
         call = self._caller_of(site)
         answer = await call("core_user_get_users_by_field", field="email", values=[email])
-        users = [user for user in objects(answer) if _has_address(user, email)]
+        users = [
+            user
+            for user in objects(answer)
+            if (str(user.get("email", email)).casefold() == email.casefold())
+        ]
         if len(users) != 1:
             raise ToolError(
                 "Moodle has several accounts with your e-mail address."
@@ -277,10 +281,6 @@ def _course(course: Mapping[str, Any]) -> Course:
         html.unescape(str(course.get("shortname") or "")),
         html.unescape(str(category)),
     )
-
-
-def _has_address(user: Mapping[str, Any], email: str) -> bool:
-    return str(user.get("email", email)).casefold() == email.casefold()
 
 
 def _identifier(answer: Mapping[str, Any]) -> int:
