@@ -9,8 +9,7 @@ from heddle_runtime.rpc.organization_settings import OrganizationSettings
 from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_gateway.auth.authenticator import Authenticator
-from heddle_gateway.auth.browsers import Browsers
-from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
+from heddle_gateway.auth.browsers import Browsers, FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.extensions import Extension, OtherSystem

@@ -15,7 +15,6 @@ from heddle_tools_service.workspace import (
     paths,
     planning,
     state,
-    walking,
 )
 from heddle_tools_service.workspace.jail import Jail
 
@@ -83,7 +82,7 @@ def _visited(folder: Path, count: int) -> str:
     area = _area(folder)
     for number in range(count):
         (folder / "ana" / str(number)).touch()
-    return walking.listed(area, "", "", 1, count + 1).cut
+    return engine.listed(area, "", "", 1, count + 1).cut
 
 
 def _searched(size: int) -> str:

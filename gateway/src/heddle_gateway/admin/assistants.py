@@ -28,13 +28,13 @@ from starlette.responses import Response as NotModifiedResponse
 
 from heddle_gateway.admin.assistant_bodies import (
     AssistantJson,
+    check_readable,
     checked,
     merged,
     read_body,
     refuse,
     unread,
 )
-from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.error_responses import faults, invalid
 from heddle_gateway.http.models import AssistantId, Fault, Model
 from heddle_gateway.openai.models import PREFIX

@@ -20,9 +20,12 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, KeySet, OctKey, OKPKey, RSAKey, import_key
 
-from heddle_gateway.auth.oidc.configuration import NewUsers, ProviderConfiguration
-from heddle_gateway.auth.oidc.failures import SignInFailedError
-from heddle_gateway.auth.oidc.flow_cookie import Flow
+from heddle_gateway.auth.browsers import Flow
+from heddle_gateway.auth.oidc.configuration import (
+    NewUsers,
+    ProviderConfiguration,
+    SignInFailedError,
+)
 
 _ALGORITHMS = [
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.models import Model, Seconds, identifier
-from heddle_gateway.openai.batches.lines import Endpoint, read_lines
+from heddle_gateway.openai.batches.worker import Endpoint, read_lines
 from heddle_gateway.openai.files import FileId
 from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.openai.pagination import Page

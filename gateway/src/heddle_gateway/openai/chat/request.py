@@ -19,12 +19,11 @@ from heddle_gateway.http.error_responses import ErrorResponse, invalid
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
 from heddle_gateway.http.raw import RawRequest, RawResponse
-from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.aggregation import Completion, StreamEncoder
 from heddle_gateway.openai.chat.event_encoder import Answer, Encoder
 from heddle_gateway.openai.chat.messages import add_conversation
 from heddle_gateway.openai.chat.options import LEFT_OUT, fill_options, functions, legacy_functions
 from heddle_gateway.openai.chat.schema import ChatBody, ConversationBody
-from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
 from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.state import State
 

@@ -10,7 +10,7 @@ from heddle_runtime.contract.json_text import members as json_members
 from heddle_gateway.http.error_responses import rejected
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.models import validate
-from heddle_gateway.openai.chat.content_parts import file_part, image_part
+from heddle_gateway.openai.chat.messages import file_part, image_part
 from heddle_gateway.openai.conversations import schema
 from heddle_gateway.openai.conversations.turns import Turn
 

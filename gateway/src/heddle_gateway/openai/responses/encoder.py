@@ -13,8 +13,8 @@ from heddle_runtime.contract.json_text import members
 
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.chat import run_events
-from heddle_gateway.openai.chat.citations import citations, file_id, web_citation
 from heddle_gateway.openai.chat.event_encoder import Answer, one_line
+from heddle_gateway.openai.chat.run_events import citations, file_id, web_citation
 from heddle_gateway.openai.conversations.items import APPROVAL_REQUEST, CONFIRM
 from heddle_gateway.openai.responses.hosted_tools import MCP_BINDING
 from heddle_gateway.openai.responses.item_encoder import Item, ItemEncoder, ResponseForm

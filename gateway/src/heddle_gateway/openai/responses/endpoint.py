@@ -21,7 +21,7 @@ from heddle_gateway.openai.chat.completions import OPTIONS, respond, run_whole
 from heddle_gateway.openai.chat.event_encoder import Answer
 from heddle_gateway.openai.chat.open_webui_tasks import task_request
 from heddle_gateway.openai.conversations.background import RUNNING, follow, replay
-from heddle_gateway.openai.conversations.item_pages import (
+from heddle_gateway.openai.conversations.endpoint import (
     ItemPage,
     ItemQuery,
     item_page,

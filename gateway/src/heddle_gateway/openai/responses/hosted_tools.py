@@ -35,11 +35,6 @@ class HostedTools(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     """About those that are left out."""
 
-    @property
-    def names(self) -> set[str]:
-        """The tools."""
-        return {each.tool for each in self.bindings}
-
 
 async def hosted_tools(state: State, tools: Iterable[schema.Tool], place: Place) -> HostedTools:
     """Return the hosted tools among the tools of a request.
@@ -70,13 +65,12 @@ async def _binding(state: State, tool: schema.Tool, place: Place) -> pb.ToolBind
             config: dict[str, Any] = {
                 "collections": tool.vector_store_ids,
                 "top_k": min(tool.max_num_results or _RESULTS, MAX_RESULTS),
-                "threshold": (tool.ranking_options or schema.Ranking()).score_threshold or 0.0,
             }
             return _bound(SEARCH, SEARCH, config)
-        case schema.McpTool(server_url=None, connector_id=None):
-            allowed = tool.allowed_tools
-            names = allowed.tool_names if isinstance(allowed, schema.ToolNames) else allowed
-            config = {"credential": tool.server_label, "tools": names or []}
+        case schema.McpTool(server_url=None):
+            allowed = tool.allowed_tools or []
+            names = allowed.get("tool_names", []) if isinstance(allowed, dict) else allowed
+            config = {"credential": tool.server_label, "tools": names}
             binding = _bound(f"{MCP_BINDING}{tool.server_label}", MCP, config)
             if isinstance(tool.require_approval, str):
                 binding.on_change = _APPROVALS[tool.require_approval]
@@ -117,4 +111,4 @@ async def _has_web_search(state: State) -> bool:
 def chosen(kind: str, hosted: HostedTools) -> str | None:
     """Return the function of a hosted tool that the model must call; None if it is left out."""
     name = {"file_search": SEARCH, "mcp": MCP}.get(kind, WEB_SEARCH)
-    return name if name in hosted.names else None
+    return name if any(each.tool == name for each in hosted.bindings) else None

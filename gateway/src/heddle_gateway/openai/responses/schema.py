@@ -34,12 +34,6 @@ class CustomTool(Model):
     format: CustomFormat | None = None
 
 
-class Ranking(Model):
-    """Which passages count."""
-
-    score_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
-
-
 class FileSearchTool(Model):
     """A search in vector stores of the caller."""
 
@@ -49,13 +43,7 @@ class FileSearchTool(Model):
         default=None, description="Of each store, 10 by default, at most 20."
     )
     filters: Any = Field(default=None, description="Not supported.")
-    ranking_options: Ranking | None = None
-
-
-class ToolNames(Model):
-    """Tools of a server."""
-
-    tool_names: list[Name] | None = None
+    ranking_options: Any = Field(default=None, description="Ignored.")
 
 
 class McpTool(Model):
@@ -64,8 +52,7 @@ class McpTool(Model):
     type: Literal["mcp"]
     server_label: Name = Field(description="Its name in `mcp_servers`.")
     server_url: str | None = Field(default=None, description="Not supported: it is left out.")
-    connector_id: str | None = Field(default=None, description="Not supported: it is left out.")
-    allowed_tools: list[Name] | ToolNames | None = Field(
+    allowed_tools: list[Name] | dict[Literal["tool_names"], list[Name]] | None = Field(
         default=None, description="By default all that the organisation has accepted."
     )
     require_approval: Literal["always", "never"] | dict[str, Any] | None = Field(

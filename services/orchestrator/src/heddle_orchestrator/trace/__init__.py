@@ -12,7 +12,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import grpc
-from google.protobuf.struct_pb2 import Struct
 from heddle.connector.v1 import connector_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
