@@ -43,12 +43,11 @@ class SentText:
 
     def sources_of(self, sources: Iterable[tool_pb2.Source]) -> Sequence[tool_pb2.Source]:
         """Return the sources whose excerpts are in the text; without an excerpt, the title."""
-        return [
-            each
-            for each in sources
-            if _normalized(each.excerpt or each.title)[:_MAX_COMPARED_CHARS].rstrip()
-            in self._normalized
-        ]
+        return [each for each in sources if _beginning(each) in self._normalized]
+
+
+def _beginning(source: tool_pb2.Source) -> str:
+    return _normalized(source.excerpt or source.title)[:_MAX_COMPARED_CHARS].rstrip()
 
 
 def _normalized(text: str) -> str:
