@@ -12,7 +12,8 @@ from boundaries.rows.forms import Check
 from gateway.test_connection_protocol import serving
 from heddle_gateway.auth import authenticator, issued_keys
 from heddle_gateway.auth.rate_limits import FairTurns
-from heddle_gateway.http import json_text, multipart
+from heddle_gateway.http import body as bodies
+from heddle_gateway.http import json_text
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.websocket import WebSocket, WebSockets
 from heddle_gateway.login.pages import is_place_here
@@ -107,7 +108,7 @@ async def _form(fields: int) -> None:
         return {"type": "http.request", "body": body}
 
     headers = [(b"content-type", b"multipart/form-data; boundary=b")]
-    await multipart.read_form(Request({"type": "http", "headers": headers}, receive))
+    await bodies.read_form(Request({"type": "http", "headers": headers}, receive))
 
 
 async def _waiting(count: int) -> bool:
@@ -205,7 +206,7 @@ ROWS: dict[str, Check] = {
     "heddle_migration_service.proxy.lamb_server.MAX_RESPONSE_BYTES": _login,
     "heddle_gateway.auth.rate_limits._MAX_WAITING": _waiting,
     "heddle_gateway.http.limited_protocol.MAX_HEAD_BYTES": _head,
-    "heddle_gateway.http.multipart.MAX_FIELDS": _form,
+    "heddle_gateway.http.body.MAX_FIELDS": _form,
     f"{_OPENAI}.conversations.background.MAX_RUNS": check_runs,
     f"{_OPENAI}.batches.worker.MAX_ID_CHARACTERS": lambda n: _batch(
         _batch_line(1, custom_id="x" * n)

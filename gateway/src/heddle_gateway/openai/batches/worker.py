@@ -24,7 +24,7 @@ from heddle_runtime.identity.callers import Identity
 from starlette.types import ASGIApp, Scope
 
 from heddle_gateway.http.own_request import OwnRequest
-from heddle_gateway.openai.identifiers import new_id
+from heddle_gateway.openai.chat.run_events import new_id
 from heddle_gateway.services import call
 from heddle_gateway.state import State
 

@@ -23,8 +23,8 @@ from heddle_gateway.openai.chat.aggregation import Completion, StreamEncoder
 from heddle_gateway.openai.chat.event_encoder import Answer, Encoder
 from heddle_gateway.openai.chat.messages import add_conversation
 from heddle_gateway.openai.chat.options import LEFT_OUT, fill_options, functions, legacy_functions
+from heddle_gateway.openai.chat.run_events import new_id
 from heddle_gateway.openai.chat.schema import ChatBody, ConversationBody
-from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.state import State
 
 _candidate = attrgetter("candidate")

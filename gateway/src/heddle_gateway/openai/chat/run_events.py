@@ -1,6 +1,7 @@
 """Run events in OpenAI's form, for streamed and whole completions."""
 
 import base64
+import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,14 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
 )
 from heddle.tool.v1.tool_pb2 import Source
 from heddle_runtime.contract.json_text import members
+
+_IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
+
+
+def new_id(prefix: str, separator: str = "_") -> str:
+    """Return a new identifier."""
+    return f"{prefix}{separator}{_IDS.getrandbits(128):032x}"
+
 
 WEB = ("https://", "http://")
 

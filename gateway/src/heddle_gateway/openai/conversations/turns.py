@@ -13,8 +13,8 @@ from heddle_runtime.identity.call_metadata import CALLER, caller
 
 from heddle_gateway.http.error_responses import rejected
 from heddle_gateway.openai.chat.open_webui_tasks import task_request
+from heddle_gateway.openai.chat.run_events import new_id
 from heddle_gateway.openai.conversations.schema import ConversationBody
-from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.services import call
 from heddle_gateway.state import State
 

@@ -147,10 +147,7 @@ _RESULTS = {
     "web_search_call.action.sources": WEB_SEARCH,
 }
 _ANSWERS = frozenset(
-    {
-        *("message", "function_call", "custom_tool_call", "image_generation_call"),
-        APPROVAL_REQUEST,
-    }
+    ("message", "function_call", "custom_tool_call", "image_generation_call", APPROVAL_REQUEST)
 )
 # The prefix of the identifier, the type, the member of the value, and the name of the events.
 _CALL = ("fc", "function_call", "arguments", "function_call_arguments")

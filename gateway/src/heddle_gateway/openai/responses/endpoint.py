@@ -12,7 +12,7 @@ from pydantic import Field
 from starlette.responses import Response as RawJson
 
 from heddle_gateway.auth.sealed_texts import BoundTexts
-from heddle_gateway.http.background import split_frames
+from heddle_gateway.http.disconnect import split_frames
 from heddle_gateway.http.error_responses import rejected
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.models import Deleted, Model, identifier
@@ -20,6 +20,7 @@ from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat.completions import OPTIONS, respond, run_whole
 from heddle_gateway.openai.chat.event_encoder import Answer
 from heddle_gateway.openai.chat.open_webui_tasks import task_request
+from heddle_gateway.openai.chat.run_events import new_id
 from heddle_gateway.openai.conversations.background import RUNNING, follow, replay
 from heddle_gateway.openai.conversations.endpoint import (
     ItemPage,
@@ -29,7 +30,6 @@ from heddle_gateway.openai.conversations.endpoint import (
 )
 from heddle_gateway.openai.conversations.items import Conversation
 from heddle_gateway.openai.conversations.turns import read_turn
-from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.openai.responses.encoder import ResponseEncoder
 from heddle_gateway.openai.responses.item_encoder import ResponseForm
 from heddle_gateway.openai.responses.request import read

@@ -49,11 +49,10 @@ async def hosted_tools(state: State, tools: Iterable[schema.Tool], place: Place)
     for index, tool in enumerate(tools):
         if tool.type not in schema.HOSTED:
             continue
-        binding = await _binding(state, tool, place / index) if may_run else None
-        if binding is None:
-            warnings.append(left_out(tool.type))
-        else:
+        if may_run and (binding := await _binding(state, tool, place / index)):
             bindings[binding.id] = binding
+        else:
+            warnings.append(left_out(tool.type))
     return HostedTools((*bindings.values(),), (*dict.fromkeys(warnings),))
 
 
@@ -106,9 +105,3 @@ async def _has_web_search(state: State) -> bool:
     except HeddleError:
         return False
     return any(each.available for each in assessed.assessments)
-
-
-def chosen(kind: str, hosted: HostedTools) -> str | None:
-    """Return the function of a hosted tool that the model must call; None if it is left out."""
-    name = {"file_search": SEARCH, "mcp": MCP}.get(kind, WEB_SEARCH)
-    return name if any(each.tool == name for each in hosted.bindings) else None

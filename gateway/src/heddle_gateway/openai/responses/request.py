@@ -34,7 +34,12 @@ from heddle_gateway.openai.conversations.turns import (
 )
 from heddle_gateway.openai.responses import schema
 from heddle_gateway.openai.responses.encoder import ResponseEncoder
-from heddle_gateway.openai.responses.hosted_tools import HostedTools, chosen, hosted_tools
+from heddle_gateway.openai.responses.hosted_tools import (
+    SEARCH,
+    WEB_SEARCH,
+    HostedTools,
+    hosted_tools,
+)
 from heddle_gateway.openai.responses.item_encoder import ResponseForm
 from heddle_gateway.openai.responses.schema import ResponsesBody
 from heddle_gateway.state import State
@@ -300,8 +305,8 @@ def _tool_choice(body: ResponsesBody, place: Place, hosted: HostedTools) -> obje
         if choice.type == "allowed_tools":
             return None if choice.mode == "auto" else choice.mode
         if choice.type in schema.HOSTED & {each.type for each in body.tools or ()}:
-            name = chosen(choice.type, hosted)
-            return function_choice(name) if name else None
+            name = SEARCH if choice.type == "file_search" else choice.name or WEB_SEARCH
+            return function_choice(name) if hosted.bindings else None
         if choice.type not in ("function", "custom"):
             raise _unsupported_tool(str(place.at("tool_choice", "type")), choice.type)
         if not choice.name:
