@@ -153,10 +153,9 @@ async def _page(state: State, query: ModelQuery) -> tuple[list[pb.AssistantSumma
             raise invalid("after", "is not in the list", "The query parameter")
         return shown[first : first + most], first + most < len(shown)
     if last:
+        named = pb.GetAssistantRequest(reference=f"{PREFIX}{last}")
         try:
-            await call(
-                state.services.assistants.GetAssistant, pb.GetAssistantRequest(reference=last)
-            )
+            await call(state.services.assistants.GetAssistant, named, LIST_SECONDS)
         except NotFoundError:
             raise invalid("after", "is not in the list", "The query parameter") from None
         request.page_token = write_token(last)

@@ -75,8 +75,7 @@ def approval(call: ToolCall) -> dict[str, Any]:
 
 def _server_label(binding: str) -> str:
     """Return the server of a tool: the client's label of an MCP server, else Heddle."""
-    label = binding.removeprefix(MCP_BINDING)
-    return SERVER_LABEL if label == binding else label
+    return binding.removeprefix(MCP_BINDING) if binding.startswith(MCP_BINDING) else SERVER_LABEL
 
 
 def extra_content(call: ToolCall) -> dict[str, Any]:

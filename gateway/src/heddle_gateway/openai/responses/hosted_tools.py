@@ -98,8 +98,7 @@ async def _check_stores(state: State, tool: schema.FileSearchTool, place: Place)
 
 
 async def _has_web_search(state: State) -> bool:
-    invocation = ToolInvocation(id=WEB_SEARCH, name=WEB_SEARCH)
-    request = AssessToolsRequest(invocations=[invocation])
+    request = AssessToolsRequest(invocations=[ToolInvocation(id=WEB_SEARCH, name=WEB_SEARCH)])
     try:
         assessed = await call(state.services.tools.AssessTools, request)
     except HeddleError:
