@@ -29,6 +29,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
 from heddle.tool.v1 import tool_pb2, tool_pb2_grpc
 from heddle_gateway.openai.chat.completions import TOOLS_RAN
 from heddle_gateway.services import SERVICES, ServiceClients
+from heddle_runtime.contract.paging import read_token, write_token
 from heddle_runtime.errors import HeddleError, NotFoundError, to_status
 from heddle_runtime.identity.call_metadata import Caller, caller
 from heddle_runtime.rpc.client import channel
@@ -287,8 +288,11 @@ class Assistants(assistant_pb2_grpc.AssistantServiceServicer):
                 connector="openai",
             )
             for kept in self.kept
+            if kept.id > read_token(request.page_token)
         ]
-        return assistant_pb2.ListAssistantsResponse(assistants=found)
+        size = request.page_size or len(found)
+        token = write_token(found[size - 1].id) if len(found) > size else ""
+        return assistant_pb2.ListAssistantsResponse(assistants=found[:size], next_page_token=token)
 
 
 @dataclass(frozen=True)

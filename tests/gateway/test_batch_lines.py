@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from heddle_gateway.openai.batches.lines import read_lines
+from heddle_gateway.openai.batches.worker import read_lines
 
 CHAT = "/v1/chat/completions"
 

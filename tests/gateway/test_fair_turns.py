@@ -1,4 +1,4 @@
-"""`heddle_gateway.auth.fair_turns`: how an organisation that sends many requests waits."""
+"""`heddle_gateway.auth.rate_limits`: how an organisation that sends many requests waits."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ import pytest
 from gateway.conftest import Start
 from gateway.neighbours import DONE, text
 from gateway.test_rate_limits import FIRST, OTHER, SECOND, keys
-from heddle_gateway.auth.fair_turns import FairTurns
+from heddle_gateway.auth.rate_limits import FairTurns
 from heddle_runtime.errors import ResourceExhaustedError
 from heddle_runtime.identity.callers import Identity
 

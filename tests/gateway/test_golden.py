@@ -12,10 +12,9 @@ import msgspec
 import pytest
 from google.protobuf.json_format import MessageToJson, Parse
 from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionResponse
-from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.aggregation import Completion, StreamEncoder
 from heddle_gateway.openai.chat.event_encoder import Answer
 from heddle_gateway.openai.chat.request import parse_request
-from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
 
 FOLDER = Path(__file__).parents[1] / "golden" / "gateway"
 CASES = sorted(path.name for path in FOLDER.iterdir())

@@ -18,7 +18,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent, Sources
 from heddle.tool.v1.tool_pb2 import Source
 from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.http.error_responses import from_exception
-from heddle_gateway.openai.anthropic.request import MessagesRequest, estimate, parse_request
+from heddle_gateway.openai.anthropic.endpoint import MessagesRequest, estimate, parse_request
 from heddle_gateway.openai.chat.event_encoder import Answer
 from heddle_runtime.errors import HeddleError, ResourceExhaustedError, UnavailableError
 from pydantic import SecretStr

@@ -20,8 +20,8 @@ import pytest
 import yaml
 from gateway.accounts import ANN, Bench, gateway
 from gateway.replicas import server_port
+from heddle_gateway.auth.browsers import Flow, FlowCookies
 from heddle_gateway.auth.oidc.configuration import ProviderConfiguration, read_providers
-from heddle_gateway.auth.oidc.flow_cookie import Flow, FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.login.pages import MAX_RETURN_CHARACTERS, is_place_here
 from joserfc import jwt

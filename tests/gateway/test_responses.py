@@ -1,9 +1,10 @@
 """`/v1/responses`: what is ordered, what is refused, and what clients receive."""
 
+import asyncio
 import json
 from base64 import b64encode
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import openai
 import pytest
@@ -23,9 +24,11 @@ from heddle_gateway.openai.chat.event_encoder import Answer
 from heddle_gateway.openai.chat.file_references import READ
 from heddle_gateway.openai.conversations.turns import Turn
 from heddle_gateway.openai.responses.encoder import ResponseEncoder
+from heddle_gateway.openai.responses.hosted_tools import hosted_tools
 from heddle_gateway.openai.responses.request import ResponsesRequest, checked, translated
+from heddle_gateway.state import State
 from heddle_runtime.errors import HeddleError, ResourceExhaustedError, UnavailableError
-from heddle_runtime.identity.call_metadata import CALLER, Caller
+from heddle_runtime.identity.call_metadata import CALLER, Caller, calling_as
 from heddle_runtime.identity.callers import Identity
 from openai import AsyncOpenAI
 from pydantic import SecretStr
@@ -49,7 +52,11 @@ WITH_REASONING = "reasoning.encrypted_content"
 
 def parsed(items: object = "hi", turn: Turn | None = None, **body: object) -> ResponsesRequest:
     members, place = parse(json.dumps({"model": "m", "input": items, **body}).encode())
-    return translated(checked(members, place), members, place, SEALED, turn or Turn())
+    checked_body, tools = checked(members, place), place / "tools"
+    with calling_as(Caller("r1", Identity("ann", "school", ("member",)))):
+        # A learner runs no tools, so no service is asked.
+        hosted = asyncio.run(hosted_tools(cast("State", None), checked_body.tools or (), tools))
+    return translated(checked_body, members, place, SEALED, turn or Turn(), hosted)
 
 
 def answered(request: ResponsesRequest, *events: RunEvent) -> dict[str, Any]:

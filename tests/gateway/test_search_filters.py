@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from heddle.knowledge.v1 import knowledge_pb2 as pb
 from heddle_gateway.http.models import Model, validate
-from heddle_gateway.openai.search_filters import AttributeFilter, to_filter
+from heddle_gateway.openai.vector_store_search import AttributeFilter, to_filter
 from heddle_runtime.errors import InvalidRequestError
 
 

@@ -21,9 +21,8 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     ToolStarted,
 )
 from heddle.tool.v1.tool_pb2 import FileChange, Source
-from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.aggregation import Completion, StreamEncoder
 from heddle_gateway.openai.chat.event_encoder import Answer
-from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
 from heddle_gateway.settings import EventView
 from hypothesis import given
 from hypothesis import strategies as st

@@ -105,7 +105,8 @@ async def test_a_call_to_confirm_ends_the_run_and_runs_once_when_the_client_conf
             call, content = question(events)
             confirmation = content.pop("confirmation")
             arguments = {"page": "Home", "force": True}
-            assert content == {"tool": "delete", "function": "delete", "arguments": arguments}
+            names = dict.fromkeys(("tool", "binding_id", "function"), "delete")
+            assert content == {**names, "arguments": arguments}
             confirmed = answered(request, call, confirmation)
             events = await run(harness, confirmed)
             assert "".join(event.text_delta for event in events) == "Hello"

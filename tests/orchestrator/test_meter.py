@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 from heddle.assistant.v1.assistant_pb2 import GetAssistantResponse, Price, Quota
-from heddle_orchestrator.metering.budgets import Budget, budget
+from heddle_orchestrator.assistants import Budget, budget
 from heddle_orchestrator.metering.meter import MAX_BATCH, MAX_KEYS, Meter
 from heddle_orchestrator.metering.usage_counter import Tokens
 from heddle_runtime.errors import QuotaExceededError

@@ -2,7 +2,7 @@
 
 from heddle.chat.v1.chat_pb2 import ToolCall
 from heddle.orchestrator.v1.orchestrator_pb2 import RunEvent
-from heddle_orchestrator.functions.model_turn import ModelTurn
+from heddle_orchestrator.functions.tool_loop import ModelTurn
 
 
 def test_each_call_has_an_id_of_its_own_whatever_ids_the_model_gives() -> None:

@@ -5,8 +5,7 @@ from heddle.assistant.v1 import assistant_pb2
 from heddle.orchestrator.v1 import orchestrator_pb2 as pb
 from heddle.tool.v1 import tool_pb2
 from heddle_orchestrator.quotes.answer import answer, declining_answer
-from heddle_orchestrator.quotes.selection import MAX_CHARS, best_quotes
-from heddle_orchestrator.quotes.units import units_of
+from heddle_orchestrator.quotes.selection import MAX_CHARS, best_quotes, units_of
 from heddle_runtime.errors import NoModelError, UnavailableError, from_rpc
 from orchestrator.harness import Connector, ask, assistant, function, kinds, orchestrating, tool
 

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any
 
-from heddle_tools_service.contract.translations import translated
+from heddle_tools_service.contract.descriptions import translated
 from heddle_tools_service.definitions.schemas import CompiledSchema
 from heddle_tools_service.installed.registry import Registry
 from heddle_tools_service.sdk import (

@@ -9,13 +9,11 @@ from heddle_runtime.rpc.organization_settings import OrganizationSettings
 from heddle_runtime.rpc.ttl_cache import TTLCache
 
 from heddle_gateway.auth.authenticator import Authenticator
-from heddle_gateway.auth.browsers import Browsers
-from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
+from heddle_gateway.auth.browsers import Browsers, FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
 from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.extensions import Extension, OtherSystem
-from heddle_gateway.http.background import BackgroundRuns, BackgroundTasks
-from heddle_gateway.http.disconnect import RunningRequests
+from heddle_gateway.http.disconnect import BackgroundRuns, BackgroundTasks, RunningRequests
 from heddle_gateway.http.static_files import StaticFiles
 from heddle_gateway.http.websocket import WebSockets
 from heddle_gateway.services import ServiceClients, ServiceHealth

@@ -10,15 +10,16 @@ from typing import Any, cast
 import httpx
 from boundaries.rows.forms import Check
 from gateway.test_connection_protocol import serving
-from heddle_gateway.auth import impersonation, issued_keys
-from heddle_gateway.auth.fair_turns import FairTurns
-from heddle_gateway.http import json_text, multipart
+from heddle_gateway.auth import authenticator, issued_keys
+from heddle_gateway.auth.rate_limits import FairTurns
+from heddle_gateway.http import body as bodies
+from heddle_gateway.http import json_text
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.websocket import WebSocket, WebSockets
 from heddle_gateway.login.pages import is_place_here
-from heddle_gateway.openai import embeddings, search_filters, served_images
-from heddle_gateway.openai.batches import lines as lines_of_batches
-from heddle_gateway.openai.chat import content_parts, request
+from heddle_gateway.openai import embeddings, served_images, vector_store_search
+from heddle_gateway.openai.batches import worker as lines_of_batches
+from heddle_gateway.openai.chat import messages, request
 from heddle_gateway.openai.conversations.background import check_runs
 from heddle_gateway.openai.conversations.turns import LastTurn
 from heddle_migration_service.knowledge_server import ingestion
@@ -64,7 +65,7 @@ def _launch(**members: str) -> None:
 
 def _membership(count: int) -> None:
     value = ["v"] * count
-    search_filters.Membership.model_validate({"type": "in", "key": "k", "value": value})
+    vector_store_search.Membership.model_validate({"type": "in", "key": "k", "value": value})
 
 
 def _embedded(texts: list[str]) -> None:
@@ -81,7 +82,7 @@ def _filter(levels: int) -> None:
     condition: Any = {"type": "eq", "key": "k", "value": "v"}
     for _ in range(levels - 1):
         condition = {"type": "and", "filters": [condition]}
-    search_filters.to_filter(search_filters.Compound.model_validate(condition))
+    vector_store_search.to_filter(vector_store_search.Compound.model_validate(condition))
 
 
 def _conversation(count: int = 1, *, content: object = "a", **fields: object) -> None:
@@ -96,7 +97,7 @@ def _functions(count: int) -> None:
 
 def _filters(count: int) -> None:
     equal = {"type": "eq", "key": "k", "value": "v"}
-    search_filters.Compound.model_validate({"type": "and", "filters": [equal] * count})
+    vector_store_search.Compound.model_validate({"type": "and", "filters": [equal] * count})
 
 
 async def _form(fields: int) -> None:
@@ -107,7 +108,7 @@ async def _form(fields: int) -> None:
         return {"type": "http.request", "body": body}
 
     headers = [(b"content-type", b"multipart/form-data; boundary=b")]
-    await multipart.read_form(Request({"type": "http", "headers": headers}, receive))
+    await bodies.read_form(Request({"type": "http", "headers": headers}, receive))
 
 
 async def _waiting(count: int) -> bool:
@@ -190,7 +191,7 @@ ROWS: dict[str, Check] = {
     "heddle_gateway.login.pages.MAX_RETURN_CHARACTERS": lambda n: (
         not is_place_here("/" + "a" * (n - 1))
     ),
-    "heddle_gateway.auth.impersonation._MAX_BYTES": lambda n: impersonation._check(
+    "heddle_gateway.auth.authenticator._MAX_BYTES": lambda n: authenticator._check(
         b"x-openwebui-user-email", [b"x" * n]
     ),
     "heddle_gateway.auth.issued_keys._MAX_CHARACTERS": lambda n: (
@@ -203,19 +204,19 @@ ROWS: dict[str, Check] = {
         not user_tokens._is_address("@".ljust(n, "x"))
     ),
     "heddle_migration_service.proxy.lamb_server.MAX_RESPONSE_BYTES": _login,
-    "heddle_gateway.auth.fair_turns._MAX_WAITING": _waiting,
+    "heddle_gateway.auth.rate_limits._MAX_WAITING": _waiting,
     "heddle_gateway.http.limited_protocol.MAX_HEAD_BYTES": _head,
-    "heddle_gateway.http.multipart.MAX_FIELDS": _form,
+    "heddle_gateway.http.body.MAX_FIELDS": _form,
     f"{_OPENAI}.conversations.background.MAX_RUNS": check_runs,
-    f"{_OPENAI}.batches.lines.MAX_ID_CHARACTERS": lambda n: _batch(
+    f"{_OPENAI}.batches.worker.MAX_ID_CHARACTERS": lambda n: _batch(
         _batch_line(1, custom_id="x" * n)
     ),
     "heddle_runtime.contract.limits.MAX_BATCH_LINES": lambda n: _batch(*map(_batch_line, range(n))),
     f"{_OPENAI}.conversations.turns.MAX_TURN_BYTES": _last_turn,
     "heddle_gateway.http.websocket.MAX_CONNECTIONS": lambda n: _connected(range(n)),
     "heddle_gateway.http.websocket.MAX_OF_ONE_CALLER": lambda n: _connected([0] * n),
-    f"{_OPENAI}.chat.content_parts.MAX_MEDIA_BYTES": lambda n: (
-        content_parts._decoded(b64encode(bytes(n)).decode(), Place(b"")) and None
+    f"{_OPENAI}.chat.messages.MAX_MEDIA_BYTES": lambda n: (
+        messages._decoded(b64encode(bytes(n)).decode(), Place(b"")) and None
     ),
     "heddle_runtime.contract.limits.MAX_CANDIDATES": lambda n: check_candidates(n, loops=False),
     f"{_OPENAI}.chat.request.MAX_PARTS_IN_ALL": lambda n: (
@@ -229,8 +230,8 @@ ROWS: dict[str, Check] = {
     f"{_OPENAI}.embeddings.MAX_TEXTS": lambda n: _embedded(["a"] * n),
     f"{_OPENAI}.embeddings.MAX_TEXT_CHARS": lambda n: _embedded(["a" * n]),
     f"{_OPENAI}.embeddings.MAX_CONCURRENT": _embedding,
-    f"{_OPENAI}.search_filters.MAX_FILTERS": _filters,
-    f"{_OPENAI}.search_filters.MAX_VALUES": _membership,
-    f"{_OPENAI}.search_filters.MAX_LEVELS": _filter,
+    f"{_OPENAI}.vector_store_search.MAX_FILTERS": _filters,
+    f"{_OPENAI}.vector_store_search.MAX_VALUES": _membership,
+    f"{_OPENAI}.vector_store_search.MAX_LEVELS": _filter,
     f"{_OPENAI}.served_images._MAX_PAGES": lambda n: served_images._number(str(n)) and None,
 }

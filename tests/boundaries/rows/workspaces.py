@@ -8,14 +8,13 @@ from tempfile import TemporaryDirectory
 from boundaries.rows.forms import Check
 from heddle_tools_service.capabilities.workspace import Edit, FileEdits, FileQuery
 from heddle_tools_service.workspace import (
+    engine,
     globs,
     hints,
     jail,
     paths,
     planning,
-    searching,
     state,
-    walking,
 )
 from heddle_tools_service.workspace.jail import Jail
 
@@ -83,11 +82,11 @@ def _visited(folder: Path, count: int) -> str:
     area = _area(folder)
     for number in range(count):
         (folder / "ana" / str(number)).touch()
-    return walking.listed(area, "", "", 1, count + 1).cut
+    return engine.listed(area, "", "", 1, count + 1).cut
 
 
 def _searched(size: int) -> str:
-    budget = searching._Budget()
+    budget = engine._Budget()
     cuts = [budget.spent(each) for each in [2_000_000] * (size // 2_000_000) + [size % 2_000_000]]
     return cuts[-1]
 
@@ -95,11 +94,11 @@ def _searched(size: int) -> str:
 def _line(folder: Path, size: int) -> bool:
     area = _area(folder)
     (folder / "ana" / "a").write_text("x" * (size - 1) + "y")
-    return not searching.searched(area, FileQuery("y")).matches
+    return not engine.searched(area, FileQuery("y")).matches
 
 
 def _query(folder: Path, size: int) -> None:
-    searching.searched(_area(folder), FileQuery("x" * size))
+    engine.searched(_area(folder), FileQuery("x" * size))
 
 
 _WORKSPACE = "heddle_tools_service.workspace"
@@ -117,6 +116,6 @@ ROWS: dict[str, Check] = {
     f"{_WORKSPACE}.hints.MAX_PLACES": lambda n: len(hints.places(["a"] * n, ["a"])) < n,
     f"{_WORKSPACE}.hints._MAX_SHOWN": lambda n: "more" in hints.numbered(["a"] * n, 0, n)[-1],
     f"{_WORKSPACE}.paths._MAX_PATH_CHARS": lambda n: paths.components("x" * n) and None,
-    f"{_WORKSPACE}.searching._MAX_PATTERN_CHARS": _in_folder(_query),
-    f"{_WORKSPACE}.searching._MAX_LINE_CHARS": _in_folder(_line),
+    f"{_WORKSPACE}.engine._MAX_PATTERN_CHARS": _in_folder(_query),
+    f"{_WORKSPACE}.engine._MAX_LINE_CHARS": _in_folder(_line),
 }

@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import pytest
-from heddle_gateway.auth.oidc.failures import SignInFailedError
+from heddle_gateway.auth.oidc.configuration import SignInFailedError
 from heddle_migration_service.lti.launches import Person, safe
 from heddle_migration_service.lti.signatures import MAX_AGE_SECONDS, check_launch
 from migration.lti.platform import signed

@@ -1,7 +1,7 @@
 """Questions that refer back to earlier ones."""
 
 import pytest
-from heddle_orchestrator.agent.follow_ups import question_in_conversation
+from heddle_orchestrator.agent.state import question_in_conversation
 
 OPEN = "When does the public library open on Mondays?"
 

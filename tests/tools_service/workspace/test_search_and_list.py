@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from heddle_tools_service.capabilities.workspace import FileQuery, Matches
-from heddle_tools_service.workspace import limits, walking
+from heddle_tools_service.workspace import engine, limits
 from heddle_tools_service.workspace.engine import Workspace
 from heddle_tools_service.workspace.errors import WorkspaceError
 from heddle_tools_service.workspace.limits import MAX_FILE_BYTES
@@ -187,7 +187,7 @@ def test_depth_pattern_and_number_limit_a_list(
     assert paths("", "*.py", 9, 100) == ["src/.hidden.py", "src/a.py", "src/deep/b.py"]
     assert paths("", "src/*/*", 9, 100) == ["src/deep/b.py", "src/deep/c.txt"]
     assert filled.list("", "", 9, 3).cut == "only the first 3 are shown"
-    monkeypatch.setattr(walking, "MAX_VISITED", 3)
+    monkeypatch.setattr(engine, "MAX_VISITED", 3)
     assert "were looked at" in filled.list("", "", 9, 100).cut
 
 

@@ -29,6 +29,16 @@ from heddle_gateway.services import call
 from heddle_gateway.transcoding.schemas import body_model
 
 
+def check_readable(reference: str, *, readable: bool) -> None:
+    """Answer about an assistant that the caller may not read as if there were none.
+
+    Raises:
+        NotFoundError: The caller may not read it.
+    """
+    if not readable:
+        raise NotFoundError(f"No assistant is named {reference!r}.", assistant=reference)
+
+
 @cache
 def assistant_body() -> type[Model]:
     """Return the model that describes assistants in requests; `heddle_conversion` reads them."""

@@ -4,32 +4,37 @@
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
+import msgspec
 from google.rpc.error_details_pb2 import BadRequest
 from heddle.assistant.v1 import assistant_pb2 as pb
+from heddle.assistant.v1.assistant_pb2 import Assistant
+from heddle.orchestrator.v1 import orchestrator_pb2
 from heddle_conversion.assistant_json import (
     FORMAT_VERSION,
     PUBLISHED_MEMBER,
     VERSION_MEMBER,
     WARNINGS_MEMBER,
+    write_assistant,
 )
+from heddle_runtime.errors import DeadlineError, UnavailableError
+from heddle_runtime.redaction import REDACTED, redact_personal, redact_value
 from pydantic import Field
 from starlette.responses import Response as NotModifiedResponse
 
 from heddle_gateway.admin.assistant_bodies import (
     AssistantJson,
+    check_readable,
     checked,
     merged,
     read_body,
     refuse,
     unread,
 )
-from heddle_gateway.admin.exports import exported, exported_malformed
-from heddle_gateway.admin.template_findings import TemplateFinding, findings_about_template
-from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.error_responses import faults, invalid
 from heddle_gateway.http.models import AssistantId, Fault, Model
 from heddle_gateway.openai.models import PREFIX
@@ -37,6 +42,72 @@ from heddle_gateway.routing import ETAG, LOCATION, Call, Routes
 from heddle_gateway.services import call
 from heddle_gateway.transcoding.messages import writer
 from heddle_gateway.transcoding.schemas import described_as
+
+_INSTALLATION = ("id", "owner", "organization", "created")
+"""Members that mean nothing in another installation."""
+_TEXTS = ("name", "description", "system_prompt", "prompt_template")
+
+
+def exported(assistant: pb.Assistant) -> dict[str, Any]:
+    """Return the JSON form of an assistant for another installation, without owner and secrets.
+
+    The author's texts stay as they are, without the owner's address.
+    """
+    members = write_assistant(assistant, _embedded_without_secrets)
+    for name in _INSTALLATION:
+        members.pop(name)
+    texts = {name: without_owner(members[name], assistant.owner) for name in _TEXTS}
+    return {**without_secrets(members), **texts}
+
+
+def exported_malformed(response: pb.GetAssistantResponse) -> dict[str, Any]:
+    """Return an assistant with malformed metadata as it is stored, without owner and secrets."""
+    assistant = response.assistant
+    texts = {name: without_owner(getattr(assistant, name), assistant.owner) for name in _TEXTS}
+    metadata = without_owner(response.malformed_metadata, assistant.owner)
+    return {**texts, "metadata": redact_personal(metadata)}
+
+
+def _embedded_without_secrets(text: str) -> msgspec.Raw:
+    # JSON may hold halves of characters, which only this form of it keeps.
+    return msgspec.Raw(json.dumps(without_secrets(json.loads(text))).encode())
+
+
+def without_owner(text: str, owner: str) -> str:
+    """Return a text without the owner's address."""
+    return text.replace(owner, REDACTED) if owner else text
+
+
+def without_secrets(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a JSON value without members and texts that look like a secret or an address."""
+    match value:
+        case str():
+            return redact_personal(value)
+        case dict():
+            return {
+                key: without_secrets(item)
+                for key, item in value.items()
+                if redact_value(item, key) != REDACTED
+            }
+        case list():
+            return [without_secrets(item) for item in value]
+        case _:
+            return value
+
+
+_FINDING = orchestrator_pb2.TemplateFinding.DESCRIPTOR
+TemplateFinding = Annotated[dict[str, Any], described_as(_FINDING)]
+
+
+async def findings_about_template(api: Call, assistant: Assistant) -> list[TemplateFinding]:
+    """Return the findings about a template; none if the orchestrator cannot be reached."""
+    request = orchestrator_pb2.CheckTemplateRequest(assistant=assistant)
+    try:
+        response = await call(api.services.orchestrator.CheckTemplate, request)
+    except (UnavailableError, DeadlineError):
+        return []
+    return [writer(_FINDING)(each) for each in response.findings]
+
 
 SAVE = {"Content-Disposition": "The name of the file."}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")

@@ -14,8 +14,8 @@ from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.permissions import require
 from pydantic import Field
 
+from heddle_gateway.admin.assistant_bodies import check_readable
 from heddle_gateway.admin.assistants import StoredJson, created
-from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.models import AssistantId, Model
 from heddle_gateway.openai.models import PREFIX
 from heddle_gateway.openai.vector_stores import create_collection, get_collection

@@ -19,9 +19,9 @@ from heddle_gateway.admin.tools import ToolConfig, ToolName
 from heddle_gateway.http.disconnect import DisconnectWatcher, GatewayStoppingError
 from heddle_gateway.http.error_responses import from_error
 from heddle_gateway.http.models import DocumentedAs, Model, StrictModel
+from heddle_gateway.openai.chat.aggregation import END, failure
 from heddle_gateway.openai.chat.event_encoder import one_line
 from heddle_gateway.openai.chat.event_stream import EventStream
-from heddle_gateway.openai.chat.stream_encoder import END, failure
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import LIST_SECONDS, call
 from heddle_gateway.transcoding.messages import writer

@@ -9,8 +9,13 @@ from heddle_runtime.identity.call_metadata import caller
 from heddle_runtime.identity.permissions import require
 from pydantic import Field, create_model
 
-from heddle_gateway.admin.assistant_bodies import assistant_body, checked, merged, read_body
-from heddle_gateway.auth.permissions import check_readable
+from heddle_gateway.admin.assistant_bodies import (
+    assistant_body,
+    check_readable,
+    checked,
+    merged,
+    read_body,
+)
 from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.models import DocumentedAs, Model
 from heddle_gateway.http.raw import RawRequest

@@ -8,16 +8,13 @@ from heddle_runtime.rpc.organization_settings import OrganizationSettings
 from heddle_runtime.settings.local_secret import LocalSecret
 
 from heddle_gateway.app.gateway import Gateway
-from heddle_gateway.auth.authenticator import Authenticator
-from heddle_gateway.auth.browsers import Browsers
-from heddle_gateway.auth.fair_turns import FairTurns
-from heddle_gateway.auth.impersonation import Impersonation
+from heddle_gateway.auth.authenticator import Authenticator, Impersonation
+from heddle_gateway.auth.browsers import Browsers, FlowCookies
 from heddle_gateway.auth.issued_keys import CACHE_SECONDS, AccountClient, IssuedKeys
 from heddle_gateway.auth.keys_file import Keyring, configured_keys
 from heddle_gateway.auth.oidc.configuration import ProviderConfiguration, read_providers
-from heddle_gateway.auth.oidc.flow_cookie import FlowCookies
 from heddle_gateway.auth.oidc.provider import IdentityProvider
-from heddle_gateway.auth.rate_limits import Limits, RateLimits
+from heddle_gateway.auth.rate_limits import FairTurns, Limits, RateLimits
 from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.auth.sessions import Sessions
 from heddle_gateway.extensions import Extension, installed

@@ -1,14 +1,17 @@
 """The gateway as an ASGI application: raw chat completions, and all other routes with Starlette."""
 
-from collections.abc import Iterable
-from contextlib import AbstractAsyncContextManager
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from typing import cast
 
+import msgspec
 import structlog
 from heddle_runtime.errors import HeddleError
 from heddle_runtime.identity.call_metadata import CALLER, Caller, Stopwatch, caller
+from heddle_runtime.identity.callers import Identity, home
 from heddle_runtime.serving.background import in_background
 from heddle_runtime.telemetry import log_fields, logs, spans
 from heddle_runtime.telemetry.export import draw
@@ -23,9 +26,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from heddle_gateway.app.operations import operations
-from heddle_gateway.auth.trace_flag import flag_counts
 from heddle_gateway.extensions import Forwarder
-from heddle_gateway.http.addresses import own_address
 from heddle_gateway.http.body import ClientGoneError
 from heddle_gateway.http.error_responses import (
     ErrorResponse,
@@ -33,16 +34,107 @@ from heddle_gateway.http.error_responses import (
     add_failure,
     from_exception,
 )
+from heddle_gateway.http.headers import own_address
 from heddle_gateway.http.json_text import NotJsonError
 from heddle_gateway.http.operations import Operation
 from heddle_gateway.http.raw import RawRequest
-from heddle_gateway.http.tracing import describe_request, server_span
 from heddle_gateway.mcp.endpoint import METADATA_PATH
-from heddle_gateway.openai.absent import SEEMING_IDENTIFIERS, absent_endpoint
+from heddle_gateway.mcp.trace_context import flag_counts
 from heddle_gateway.openai.batches.worker import BatchWorker
 from heddle_gateway.openai.responses import socket
 from heddle_gateway.routing import ChatHandler, PathEndpoint
 from heddle_gateway.state import State
+
+_MAX_METHOD_CHARACTERS = 20
+_CHAT_ID = "x-openwebui-chat-id"
+_CONVERSATION = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
+
+
+@contextmanager
+def server_span(request: RawRequest) -> Iterator[None]:
+    """Open the root span of a request that was drawn.
+
+    The trace is the client's, or the request id is the id of a new one.
+    """
+    if request.trace:
+        trace = spans.drawn(request.trace)
+        CALLER.set(msgspec.structs.replace(CALLER.get(), traceparent=trace))
+    method = request.scope["method"][:_MAX_METHOD_CHARACTERS]
+    block = spans.started(
+        method,
+        "SERVER",
+        lambda: {
+            "http.request.method": method,
+            "url.scheme": request.scope["scheme"],
+            "heddle.request_id": request.request_id,
+        },
+    )
+    with block:
+        request.trace = block.context()
+        CALLER.set(Caller(request.request_id, traceparent=request.trace))
+        yield
+
+
+def describe_request(request: RawRequest, code: int, *, with_user: bool) -> None:
+    """Add the outcome of a request to its span.
+
+    Args:
+        request: The request.
+        code: The status of its response.
+        with_user: Whether to add the pseudonym of the caller and the conversation.
+    """
+    method = request.scope["method"][:_MAX_METHOD_CHARACTERS]
+    outcome: dict[str, spans.Value] = {
+        "http.route": request.route,
+        "http.response.status_code": code,
+    }
+    if request.client_gone:
+        outcome["heddle.cancelled"] = True
+    if with_user and request.credential is not None:
+        outcome["user.id"] = log_fields.pseudonym(request.credential.identity.subject)
+        outcome["langfuse.trace.tags"] = _tags(request.credential.identity)
+        if _CONVERSATION.fullmatch(conversation := request.header(_CHAT_ID)):
+            outcome["session.id"] = outcome["gen_ai.conversation.id"] = conversation
+    spans.annotate(lambda: outcome, f"{method} {request.route}")
+    if code >= 500:  # noqa: PLR2004 - the conventions: errors of clients are none of the server
+        spans.fail(log_fields.current().error or str(code))
+
+
+def _tags(identity: Identity) -> list[str]:
+    """Return the tags by which Langfuse sorts traces: the organisation and the assistant."""
+    known = {"organization": home(identity), "assistant": log_fields.current().assistant}
+    return [f"{name}:{value}" for name, value in known.items() if value]
+
+
+_ANSWERS = "POST /v1/chat/completions and POST /v1/responses answer as assistants"
+_STORED = "POST /v1/responses answers, and POST /v1/conversations stores conversations"
+SEEMING_IDENTIFIERS = frozenset({"/v1/responses/input_tokens"})
+"""Paths of absent endpoints that look like those of a thing."""
+_INSTEAD: Mapping[str, str] = {
+    "assistants": f"Assistants are models there: {_ANSWERS}",
+    "audio": "It neither reads nor writes sound",
+    "containers": "Tools of assistants work in workspaces",
+    "evals": _ANSWERS,
+    "fine_tuning": "Assistants are given instructions, documents and tools",
+    "images": "POST /v1/images/generations generates images",
+    "messages": "One message at a time: POST /v1/messages answers as an assistant",
+    "moderations": "It classifies no texts",
+    "realtime": _ANSWERS,
+    "responses": _STORED,
+    "threads": _STORED,
+    "uploads": "POST /v1/files takes files",
+    "videos": "POST /v1/images/generations generates images",
+}
+
+
+def absent_endpoint(method: str, path: str) -> ErrorResponse | None:
+    """Return the error for an endpoint of OpenAI's that Heddle does not offer; None for others."""
+    root, version, *rest = path.split("/")
+    if root or version != "v1" or not rest or (instead := _INSTEAD.get(rest[0])) is None:
+        return None
+    message = f"Heddle does not offer {method[:20]} {path[:200]}. {instead}."
+    return ErrorResponse(404, message, code="unsupported_endpoint")
+
 
 log = structlog.get_logger(__name__)
 _MCP_PATH = "/mcp"

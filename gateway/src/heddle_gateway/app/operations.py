@@ -51,7 +51,7 @@ from heddle_gateway.openai.batches import endpoint as batches
 from heddle_gateway.openai.chat import completions
 from heddle_gateway.openai.conversations import cited_pages
 from heddle_gateway.openai.conversations import endpoint as conversations
-from heddle_gateway.openai.offered import offer_only
+from heddle_gateway.openai.models import offer_only
 from heddle_gateway.openai.responses import endpoint as responses
 from heddle_gateway.pages import documentation, errors
 from heddle_gateway.routing import Call, Routes

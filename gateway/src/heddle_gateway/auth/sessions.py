@@ -33,6 +33,33 @@ class Session:
         return hmac.digest(self.token.encode(), _CSRF, "sha256").hex()
 
 
+@dataclass(frozen=True, slots=True)
+class KeyCredential:
+    """An API key, or development mode without one."""
+
+    identity: Identity
+    expires_at: int | None = None
+    """Seconds since 1970; None: never."""
+    is_development: bool = False
+    speaks_for_others: bool = False
+    """Whether the key is trusted, and the request names no user in Open WebUI's headers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCredential:
+    """The cookie of a session."""
+
+    session: Session
+
+    @property
+    def identity(self) -> Identity:
+        """The user."""
+        return self.session.identity
+
+
+AnyCredential = KeyCredential | SessionCredential
+
+
 def session_of(message: pb.Session, token: str) -> Session:
     """Return the session that the account service has started or resolved."""
     identity = Identity(message.user, message.organization, tuple(message.scopes))

@@ -10,9 +10,8 @@ from heddle_runtime.errors import HeddleError, NotFoundError, UnauthenticatedErr
 from pydantic import Field
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from heddle_gateway.auth.cookies import cookie_value, set_cookie
-from heddle_gateway.auth.oidc.failures import SignInFailedError
-from heddle_gateway.auth.oidc.flow_cookie import FLOW_SECONDS, Flow
+from heddle_gateway.auth.browsers import FLOW_SECONDS, Flow, cookie_value, set_cookie
+from heddle_gateway.auth.oidc.configuration import SignInFailedError
 from heddle_gateway.auth.oidc.provider import IdentityProvider, VerifiedUser
 from heddle_gateway.http.error_responses import ErrorResponse, from_exception, invalid
 from heddle_gateway.http.headers import FLOW_COOKIE

@@ -10,10 +10,9 @@ from heddle_runtime.identity.callers import Identity, home
 from heddle_runtime.identity.permissions import LEAST_ROLES, Right, has, may_own
 from pydantic import Field
 
-from heddle_gateway.auth.credentials import KeyCredential, SessionCredential
-from heddle_gateway.auth.sessions import Session
+from heddle_gateway.auth.sessions import KeyCredential, Session, SessionCredential
 from heddle_gateway.http.models import Model, Seconds
-from heddle_gateway.login.ways import SignInWays, sign_in_ways
+from heddle_gateway.login.pages import SignInWays, sign_in_ways
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 

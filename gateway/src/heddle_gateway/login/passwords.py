@@ -5,9 +5,8 @@ from typing import Annotated
 from heddle.account.v1 import account_pb2 as pb
 from pydantic import Field
 
-from heddle_gateway.auth.client_address import client_address
-from heddle_gateway.auth.credentials import SessionCredential
-from heddle_gateway.auth.sessions import session_of
+from heddle_gateway.auth.sessions import SessionCredential, session_of
+from heddle_gateway.auth.web_pages import client_address
 from heddle_gateway.http.models import Model, Name, StrictModel, identifier
 from heddle_gateway.login.me import Me, read_me
 from heddle_gateway.login.sign_in import (

@@ -16,13 +16,12 @@ from heddle_runtime.errors import (
 )
 from pydantic import Field
 
-from heddle_gateway.auth.client_address import client_address
-from heddle_gateway.auth.credentials import SessionCredential
-from heddle_gateway.auth.sessions import Session, session_of
+from heddle_gateway.auth.sessions import Session, SessionCredential, session_of
+from heddle_gateway.auth.web_pages import client_address
 from heddle_gateway.http.models import Model, Name, StrictModel
 from heddle_gateway.http.operations import Access
 from heddle_gateway.login.me import Me, me_of_session
-from heddle_gateway.login.ways import OfferedWays, sign_in_ways
+from heddle_gateway.login.pages import OfferedWays, sign_in_ways
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 

@@ -14,8 +14,7 @@ from heddle_gateway.openai.chat.aggregation import Completion
 from heddle_gateway.openai.chat.completions import run_whole
 from heddle_gateway.openai.chat.event_encoder import Answer
 from heddle_gateway.openai.chat.messages import add_question
-from heddle_gateway.openai.models import PREFIX
-from heddle_gateway.openai.offered import offered
+from heddle_gateway.openai.models import PREFIX, offered
 from heddle_gateway.services import LIST_SECONDS, call
 from heddle_gateway.state import State
 

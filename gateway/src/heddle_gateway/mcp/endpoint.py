@@ -8,10 +8,10 @@ from heddle_runtime.errors import PermissionDeniedError
 from pydantic import ConfigDict, Field
 
 from heddle_gateway.auth.web_pages import is_own_page, origin_of
-from heddle_gateway.http.addresses import own_address
 from heddle_gateway.http.body import read_body
 from heddle_gateway.http.disconnect import GatewayStoppingError
 from heddle_gateway.http.error_responses import ErrorResponse, RejectedRequestError
+from heddle_gateway.http.headers import own_address
 from heddle_gateway.http.json_text import check_values
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.openapi import Error

@@ -6,7 +6,7 @@ import msgspec
 from heddle_runtime.contract.json_text import members
 from pydantic import Field
 
-from heddle_gateway.http.addresses import own_address
+from heddle_gateway.http.headers import own_address
 from heddle_gateway.http.models import Model, identifier
 from heddle_gateway.mcp import assistants, tools
 from heddle_gateway.routing import Call, Routes

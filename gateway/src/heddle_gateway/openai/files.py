@@ -6,9 +6,9 @@ from heddle.knowledge.v1 import files_pb2 as pb
 from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
+from heddle_gateway.http.body import FormFile, UploadedFile
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.models import Deleted, Model, Seconds, StrictModel
-from heddle_gateway.http.multipart import FormFile, UploadedFile
 from heddle_gateway.openai.pagination import Page, PageQuery, select
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call, items

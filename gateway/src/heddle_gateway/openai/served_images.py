@@ -8,7 +8,7 @@ from heddle_runtime.errors import NotFoundError
 from pydantic import Field
 from starlette.responses import Response
 
-from heddle_gateway.http.addresses import own_address
+from heddle_gateway.http.headers import own_address
 from heddle_gateway.http.models import identifier
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat.run_events import image_path

@@ -12,14 +12,13 @@ from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.models import Model, Name, validate
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat import run_events
-from heddle_gateway.openai.chat.aggregation import Completion
+from heddle_gateway.openai.chat.aggregation import Completion, StreamEncoder
 from heddle_gateway.openai.chat.completion_schema import CompletionUsage
 from heddle_gateway.openai.chat.completions import OPTIONS, respond
 from heddle_gateway.openai.chat.event_encoder import Answer, escaped
 from heddle_gateway.openai.chat.request import About, ChatRequest
 from heddle_gateway.openai.chat.request import parse_request as parse_chat
 from heddle_gateway.openai.chat.schema import AssistantName
-from heddle_gateway.openai.chat.stream_encoder import StreamEncoder
 from heddle_gateway.routing import Routes
 from heddle_gateway.state import State
 

@@ -27,10 +27,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from heddle_gateway.http.body import read_body
+from heddle_gateway.http.body import read_body, read_form
 from heddle_gateway.http.json_text import Place, parse
 from heddle_gateway.http.models import validate
-from heddle_gateway.http.multipart import read_form
 from heddle_gateway.http.operations import Access, Operation
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.services import ServiceClients

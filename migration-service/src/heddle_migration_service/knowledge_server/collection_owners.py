@@ -10,7 +10,7 @@ import secrets
 
 from heddle.account.v1 import account_pb2
 from heddle.knowledge.v1 import knowledge_pb2 as pb
-from heddle_gateway.auth.credentials import KeyCredential
+from heddle_gateway.auth.sessions import KeyCredential
 from heddle_gateway.openai.vector_stores import collections
 from heddle_gateway.routing import Call
 from heddle_gateway.services import ServiceClients, call

@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_gateway.http.body import EmptyableFile, UploadedFile
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import parse
 from heddle_gateway.http.models import Model
-from heddle_gateway.http.multipart import EmptyableFile, UploadedFile
 from heddle_gateway.openai.files import store
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call

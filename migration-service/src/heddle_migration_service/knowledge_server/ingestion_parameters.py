@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal
 
 from heddle.knowledge.v1 import files_pb2 as pb
 from heddle.knowledge.v1.knowledge_pb2 import Chunking
+from heddle_gateway.http.body import UploadedFile
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.models import StrictModel, validate
-from heddle_gateway.http.multipart import UploadedFile
 from pydantic import Field
 
 PATH = "plugin_params"

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from heddle.knowledge.v1 import files_pb2 as pb
+from heddle_gateway.http.body import UploadedFile
 from heddle_gateway.http.error_responses import invalid
-from heddle_gateway.http.multipart import UploadedFile
 from heddle_runtime.http.egress import document_address_problem
 from pydantic import BeforeValidator, Field
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 import msgspec
 from heddle.account.v1 import account_pb2
 from heddle.assistant.v1 import assistant_pb2 as pb
-from heddle_gateway.auth.oidc.failures import SignInFailedError
+from heddle_gateway.auth.oidc.configuration import SignInFailedError
 from heddle_gateway.auth.sealed_texts import SealedTexts
 from heddle_gateway.login.sign_in import as_gateway
 from heddle_gateway.routing import Call

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qs
 
 import msgspec
-from heddle_gateway.auth.oidc.failures import SignInFailedError
+from heddle_gateway.auth.oidc.configuration import SignInFailedError
 from heddle_gateway.http.body import read_body
 from heddle_gateway.http.error_responses import from_exception
 from heddle_gateway.http.operations import Access

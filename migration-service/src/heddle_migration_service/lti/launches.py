@@ -10,7 +10,7 @@ from http import HTTPStatus
 from heddle.account.v1 import account_pb2 as pb
 from heddle.assistant.v1.assistant_pb2 import Assistant, GetAssistantRequest
 from heddle.group.v1 import group_pb2
-from heddle_gateway.auth.oidc.failures import SignInFailedError
+from heddle_gateway.auth.oidc.configuration import SignInFailedError
 from heddle_gateway.login.pages import entering_page, frame_ancestors
 from heddle_gateway.login.sign_in import as_gateway
 from heddle_gateway.routing import Call

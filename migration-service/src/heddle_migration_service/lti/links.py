@@ -8,9 +8,8 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from heddle_gateway.auth.cookies import cookie_value, set_cookie
-from heddle_gateway.auth.oidc.failures import SignInFailedError
-from heddle_gateway.auth.oidc.flow_cookie import FLOW_SECONDS, Flow
+from heddle_gateway.auth.browsers import FLOW_SECONDS, Flow, cookie_value, set_cookie
+from heddle_gateway.auth.oidc.configuration import SignInFailedError
 from heddle_gateway.http.body import read_body
 from heddle_gateway.http.models import Model
 from heddle_gateway.http.operations import Access

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from html import escape
 from urllib.parse import urlsplit
 
-from heddle_gateway.auth.oidc.failures import SignInFailedError
+from heddle_gateway.auth.oidc.configuration import SignInFailedError
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.login.pages import failure_page, page_headers
 from starlette.responses import HTMLResponse

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from heddle_gateway.auth.oidc.failures import SignInFailedError
+from heddle_gateway.auth.oidc.configuration import SignInFailedError
 from oauthlib.common import Request
 from oauthlib.oauth1.rfc5849 import signature
 

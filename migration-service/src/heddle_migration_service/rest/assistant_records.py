@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from heddle.migration.v1.record_pb2 import Record
-from heddle_gateway.admin.exports import without_owner, without_secrets
+from heddle_gateway.admin.assistants import without_owner, without_secrets
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.json_text import Place, parse
 from heddle_runtime.errors import InvalidRequestError

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from heddle.assistant.v1 import assistant_pb2 as pb
 from heddle.migration.v1 import record_pb2
+from heddle_gateway.admin.assistant_bodies import check_readable
 from heddle_gateway.admin.assistants import SAVE, filename
-from heddle_gateway.auth.permissions import check_readable
 from heddle_gateway.http.error_responses import faults
 from heddle_gateway.http.models import AssistantId, DocumentedAs, Fault, Model, identifier_text
 from heddle_gateway.routing import ETAG, Call, Routes

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from heddle.account.v1.account_pb2 import ResolveSettingsResponse
 from heddle.connector.v1.connector_pb2 import ListModelsRequest
 from heddle_gateway.http.models import DocumentedAs, Model
-from heddle_gateway.openai.chat.task_model import organization_settings
+from heddle_gateway.openai.chat.open_webui_tasks import organization_settings
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 from heddle_gateway.state import State

@@ -201,8 +201,14 @@ class Completions:
         return plan_
 
     def _tool_run(self, plan_: Plan, context: Context, *, watched: bool) -> ToolRun:
-        tool_context = plan_.tool_context(watched=watched)
-        return ToolRun(self.tools, context, tool_context, plan_.confirmations, watched=watched)
+        return ToolRun(
+            self.tools,
+            context,
+            plan_.tool_context(watched=watched),
+            plan_.confirmations,
+            watched=watched,
+            extra=plan_.extra_context(watched=watched),
+        )
 
     def _answers(
         self, plan_: Plan, context: Context, request: GenerateRequest, *, watched: bool

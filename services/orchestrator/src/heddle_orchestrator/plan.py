@@ -1,7 +1,7 @@
 """The plan of a run: the assistant, its tools and its prompt."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from heddle.assistant.v1 import assistant_pb2
 from heddle.connector.v1 import connector_pb2
@@ -10,7 +10,7 @@ from heddle.tool.v1 import tool_pb2
 from heddle_runtime.contract.conversations import message_text, question_index
 from heddle_runtime.contract.default_model import DEFAULT_CONNECTOR
 from heddle_runtime.errors import PermissionDeniedError
-from heddle_runtime.identity.call_metadata import Context
+from heddle_runtime.identity.call_metadata import Context, caller
 
 from heddle_orchestrator.agent.state import State
 from heddle_orchestrator.prepared import PreparedAssistant, prepare
@@ -124,6 +124,16 @@ class Plan:
             grant=self.grant,
         )
 
+    def extra_context(self, *, watched: bool) -> tool_pb2.RunContext | None:
+        """Return the context for the client's tools: without a grant, as an own assistant's."""
+        if not self.request.extra_tools:
+            return None
+        context, identity = self.tool_context(watched=watched), caller().identity
+        context.ClearField("grant")
+        own = assistant_pb2.Assistant(owner=identity.subject, organization=identity.organization)
+        context.assistant.CopyFrom(own)
+        return context
+
     @property
     def empty_response(self) -> str:
         """The answer that replaces the model's if searches find nothing; empty if it must answer.
@@ -230,6 +240,10 @@ def plan(
         assistant.verbose = traced
         prepared = prepare(assistant)
     bound, callable_, routed = _bound(prepared, tool_timeout, context)
+    if request.extra_tools:
+        client = assistant_pb2.Assistant(tools=request.extra_tools)
+        extra = bound_for(assistant_pb2.MODE_FUNCTION, client, tool_timeout, context)
+        callable_ = [*callable_, *(replace(each, extra=True) for each in extra)]
     texts = traced and readable and request.include_trace and request.include_trace_texts
     return Plan(
         request, prepared, bound, callable_, routed, traced, texts, has_quota, confirmations

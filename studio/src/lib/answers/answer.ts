@@ -45,7 +45,7 @@ export interface Waiting {
   id: string;
   function: string;
   arguments: Record<string, unknown>;
-  /** What is sent back to confirm it. */
+  /** What is sent back to confirm a call of a chat completion. */
   confirmation: string;
 }
 
@@ -62,6 +62,7 @@ export interface Answer {
   finish: string;
   /** Functions of the client that the model wants to be called. */
   calls: Call[];
+  waiting: Waiting[];
   totalTokens: number | null;
 }
 
@@ -78,24 +79,25 @@ export const emptyAnswer = (): Answer => ({
   trace: null,
   finish: "",
   calls: [],
+  waiting: [],
   totalTokens: null,
 });
 
 /** Return whether the model ended before its answer did. */
 export const isCut = ({ finish }: Answer): boolean => finish === "length";
 
-/** Return the calls of an answer that the user has to confirm. */
-export function waiting({ calls }: Answer): Waiting[] {
-  return calls.flatMap((call) => {
-    if (call.function?.name !== CONFIRM) return [];
-    const asked = question(call.function.arguments ?? "");
-    return {
+/** Return what the user has to confirm if a call asks for it. */
+export function waiting(call: Call): Waiting[] {
+  if (call.function?.name !== CONFIRM) return [];
+  const asked = question(call.function.arguments ?? "");
+  return [
+    {
       id: call.id ?? "",
       function: asked.function ?? "",
       arguments: asked.arguments ?? {},
       confirmation: asked.confirmation ?? "",
-    };
-  });
+    },
+  ];
 }
 
 function question(text: string): Partial<Waiting> {

@@ -129,10 +129,10 @@ export class Chat {
   async decide(calls: readonly Waiting[], confirmed: boolean): Promise<void> {
     const turn = this.turns.at(-1);
     if (!turn?.question || this.running) return;
-    const outputs = calls.map(({ id, confirmation }) => ({
-      type: "function_call_output",
-      call_id: id,
-      output: confirmed ? confirmation : "declined",
+    const outputs = calls.map(({ id }) => ({
+      type: "mcp_approval_response",
+      approval_request_id: id,
+      approve: confirmed,
     }));
     await this.#run(turn.question, turn.answer, outputs, this.last);
   }

@@ -1,7 +1,7 @@
 /** The items of a conversation as turns: a question, and what answers it. */
 
 import type { Attachment } from "#lib/answers/attachments.ts";
-import { type Answer, emptyAnswer, type Source } from "#lib/answers/answer.ts";
+import { type Answer, emptyAnswer, type Source, type Waiting } from "#lib/answers/answer.ts";
 
 /** The path of a conversation, and where it branches, follow from the item before each item. */
 export interface Item {
@@ -16,15 +16,18 @@ export interface Item {
   results?: Found[] | null;
   /** Of a search in the web. */
   action?: { sources?: { url?: string }[] };
-  /** Of calls, and of the results of calls. */
+  /** Of calls that the user is asked to approve. */
   name?: string;
   arguments?: string;
-  call_id?: string;
-  output?: unknown;
+  /** Of the answer to such a question. */
+  approval_request_id?: string;
   /** An image in base64. */
   result?: string;
   heddle?: About;
 }
+
+const APPROVAL_REQUEST = "mcp_approval_request";
+const APPROVAL_RESPONSE = "mcp_approval_response";
 
 export interface About {
   created_at: number;
@@ -135,8 +138,8 @@ export function turnsTo(items: readonly Item[], last: string): Turn[] {
 
 /** Return whether the items of a turn do not say how it ended. */
 export const isOpen = ({ answer }: Pick<Turn, "answer">): boolean =>
-  !answer.some(({ type }) => type === "message" || type === "function_call") ||
-  answer.at(-1)?.type === "function_call_output" ||
+  !answer.some(({ type }) => type === "message" || type === APPROVAL_REQUEST) ||
+  answer.at(-1)?.type === APPROVAL_RESPONSE ||
   answer.some(({ status }) => status !== undefined && status !== "completed" && status !== "failed");
 
 /** Return what a user typed. */
@@ -166,17 +169,15 @@ export function answerOf(items: readonly Item[]): Answer {
       type === "image_generation_call" && result ? [`data:image/png;base64,${result}`] : [],
     ),
     sources: sourcesOf(items),
-    calls: openCalls(items),
+    waiting: waitingCalls(items),
   };
 }
 
-function openCalls(items: readonly Item[]): Answer["calls"] {
-  const answered = new Set(
-    items.flatMap(({ type, call_id }) => (type === "function_call_output" ? [call_id] : [])),
-  );
-  return items.flatMap(({ type, call_id, name, arguments: text }) =>
-    type === "function_call" && !answered.has(call_id)
-      ? [{ id: call_id ?? "", function: { name: name ?? "", arguments: text ?? "" } }]
+function waitingCalls(items: readonly Item[]): Waiting[] {
+  const answered = new Set(items.map(({ approval_request_id }) => approval_request_id));
+  return items.flatMap(({ type, id, name = "", arguments: text = "{}" }) =>
+    type === APPROVAL_REQUEST && !answered.has(id)
+      ? [{ id, function: name, arguments: JSON.parse(text) as Waiting["arguments"], confirmation: "" }]
       : [],
   );
 }

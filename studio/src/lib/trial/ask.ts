@@ -2,7 +2,7 @@
 
 import { send } from "#lib/api/client.ts";
 import type { Attachment } from "#lib/answers/attachments.ts";
-import { type Answer, emptyAnswer, type Waiting, waiting } from "#lib/answers/answer.ts";
+import { type Answer, emptyAnswer, type Waiting } from "#lib/answers/answer.ts";
 import { events, StreamCut } from "#lib/answers/stream.ts";
 import { add } from "./chunks.ts";
 
@@ -60,7 +60,7 @@ export const trialOf = (assistant: unknown): Target => ({
 
 /** Let the user's decision about the calls that wait follow the answer of a turn. */
 export function decide(turn: Turn, confirmed: boolean): void {
-  const calls = waiting(turn.answer);
+  const calls = turn.answer.waiting;
   turn.decided.push(...calls.map((call) => ({ ...call, confirmed })));
   turn.between.push(
     { role: "assistant", content: turn.answer.text || null, tool_calls: turn.answer.calls },

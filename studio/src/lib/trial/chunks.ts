@@ -8,6 +8,7 @@ import {
   type Source,
   type StreamError,
   type Trace,
+  waiting,
 } from "#lib/answers/answer.ts";
 
 /** Where lines of progress are about no single tool. */
@@ -47,8 +48,11 @@ export function add(answer: Answer, content: unknown, seconds: number): void {
   answer.reasoning += choice?.delta?.reasoning_content ?? "";
   for (const { image_url } of choice?.delta?.images ?? [])
     if (image_url?.url) answer.images.push(image_url.url);
-  for (const { index: _, ...call } of choice?.delta?.tool_calls ?? [])
-    if (call.function?.name) answer.calls.push(call);
+  for (const { index: _, ...call } of choice?.delta?.tool_calls ?? []) {
+    if (!call.function?.name) continue;
+    answer.calls.push(call);
+    answer.waiting.push(...waiting(call));
+  }
   if (choice?.finish_reason) answer.finish = choice.finish_reason;
   if (chunk.usage?.total_tokens) answer.totalTokens = chunk.usage.total_tokens;
   if (chunk.event) addEvent(answer, chunk.event, seconds);

@@ -35,7 +35,11 @@ async def validate_configs(
             of_plugins[plugin].append(index)
         else:
             responses[index] = _response(registry, request, effective=effective)
-    work = [(plugin, chunk) for plugin, each in of_plugins.items() for chunk in _chunks(each)]
+    work = [
+        (plugin, chunk)
+        for plugin, each in of_plugins.items()
+        for chunk in (each[start : start + _AT_ONCE] for start in range(0, len(each), _AT_ONCE))
+    ]
     checked = await asyncio.gather(
         *(_of_plugin(plugin, [requests[index] for index in chunk]) for plugin, chunk in work)
     )
@@ -67,10 +71,6 @@ async def _of_plugin(
         reason = str(error) or "it takes too long"
         problem = Violation("config", f"cannot be checked by the tool {plugin.name!r}: {reason}")
         return [_invalid([problem])] * len(requests)
-
-
-def _chunks(indices: Sequence[int]) -> Iterable[Sequence[int]]:
-    return (indices[start : start + _AT_ONCE] for start in range(0, len(indices), _AT_ONCE))
 
 
 def _invalid(violations: Iterable[Violation]) -> pb.ValidateToolConfigResponse:

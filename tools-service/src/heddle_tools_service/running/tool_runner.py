@@ -15,7 +15,7 @@ from heddle_runtime.identity.grants import carrying
 from heddle_runtime.redaction import register_values
 from heddle_runtime.redaction.names import is_secret_name
 from heddle_runtime.rpc.organization_settings import OrganizationSettings, may_trace_texts
-from heddle_runtime.telemetry import content
+from heddle_runtime.telemetry import content, spans
 
 from heddle_tools_service.contract.conversation import Conversation
 from heddle_tools_service.contract.descriptions import offered_functions
@@ -26,10 +26,46 @@ from heddle_tools_service.running.assessment import assess
 from heddle_tools_service.running.change_policy import change_policy, refuse
 from heddle_tools_service.running.execution import Begin, Outbox, Run, Work, failed
 from heddle_tools_service.running.generator_adapter import as_result
-from heddle_tools_service.running.tracing import traced_run
 from heddle_tools_service.sdk import Mode, OfferContext, Query, ToolCall
 from heddle_tools_service.threads import Threads
 from heddle_tools_service.workers.tools import PluginTool
+
+_TYPES = {"rag": "datastore", "lms": "extension"}
+"""The types of the conventions by category. Other tools are functions."""
+_EXTENSIONS = frozenset({"mcp", "web_search", "weather"})
+"""Tools of other categories that call servers of others."""
+
+
+def traced_run(
+    running: Work, invocation: pb.ToolInvocation, context: pb.RunContext, category: str
+) -> Work:
+    """Return the run of a tool with its span; the run itself if the request was not drawn.
+
+    Args:
+        running: Runs the tool.
+        invocation: The tool that runs.
+        context: The context of the run.
+        category: The category of the tool.
+    """
+    if not spans.is_drawn():
+        return running
+    attributes = partial(_attributes, invocation, category, routed=context.HasField("tree"))
+    return spans.traced_call(running, f"execute_tool {invocation.name}", attributes=attributes)
+
+
+def _attributes(invocation: pb.ToolInvocation, category: str, *, routed: bool) -> spans.Attributes:
+    """Return the attributes. The id is the binding's, unless a model calls the tool."""
+    called = invocation.HasField("function_call")
+    mode = ("agent" if routed else "function") if called else "augment"
+    is_extension = invocation.name in _EXTENSIONS
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": invocation.name,
+        "gen_ai.tool.type": "extension" if is_extension else _TYPES.get(category, "function"),
+        "gen_ai.tool.call.id" if called else "heddle.binding.id": invocation.id,
+        "heddle.tool.mode": mode,
+    }
+
 
 ResultT = TypeVar("ResultT")
 _USABLE_FRACTION = 0.9

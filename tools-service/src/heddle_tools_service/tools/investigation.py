@@ -228,7 +228,11 @@ def plan_prompt(
     return _PLAN.substitute(
         task=task,
         searches="\n".join(f"- {each.tool}: {each.query}" for each in searches),
-        passages=_excerpts(passages) or "(nothing was found)",
+        passages="\n".join(
+            f"- {each.title}: {' '.join(each.text.split())[:_MAX_EXCERPT_CHARS]}"
+            for each in passages[:_SHOWN]
+        )
+        or "(nothing was found)",
         most=MAX_SEARCHES,
         tools=", ".join(tools),
         tool=tools[0],
@@ -252,13 +256,6 @@ def planned(answer: str, allowed: Collection[str]) -> tuple[list[Search], list[s
         else:
             refused.append(tool)
     return searches[:MAX_SEARCHES], refused
-
-
-def _excerpts(passages: Sequence[Passage]) -> str:
-    return "\n".join(
-        f"- {each.title}: {' '.join(each.text.split())[:_MAX_EXCERPT_CHARS]}"
-        for each in passages[:_SHOWN]
-    )
 
 
 def _object(line: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from heddle_tools_service.sdk import (
     ToolResult,
     tool,
 )
-from heddle_tools_service.tools.mcp_acceptance import judged, names
+from heddle_tools_service.tools.mcp_acceptance import judged, listing, names
 from heddle_tools_service.tools.mcp_options import McpConfig
 
 _MAX_FAILURE_CHARS = 2_000
@@ -25,6 +25,7 @@ async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> Function
     """Return the tools of the server that a model may call, and those that are held back."""
     config = call.config
     tools = await servers.use(config.server(call.seconds), lambda session: session.tools())
+    config = listing(config, tools)
     function_names = names(config.tools)
     functions: list[Function] = []
     held_back = [
@@ -60,21 +61,22 @@ async def offered(call: ToolCall[McpConfig], servers: RemoteServers) -> Function
 async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers) -> ToolResult:
     """Offers the tools of an MCP server that the assistant's author has accepted."""
     config, called = call.config, call.arguments
-    by_function = {function: name for name, function in names(config.tools).items()}
-    name = by_function.get(called.name)
-    if name is None:
-        raise ToolError(f"No function is named {called.name[:80]!r}.", kind="unknown_function")
-    call.status(f"asking {config.command or config.url.split('/')[2]} for {name[:80]}")
+    place = config.command or config.credential or config.url.split("/")[2]
+    call.status(f"asking {place} for {called.name[:80]}")
 
     async def work(session: RemoteSession) -> RemoteAnswer:
         # Checked again: the server may have changed since the model read its tools.
-        for each in await session.tools():
-            if each.name == name:
-                _, reason = judged(each, config)
+        tools = await session.tools()
+        known = listing(config, tools)
+        for each in tools:
+            if names(known.tools).get(each.name) == called.name:
+                _, reason = judged(each, known)
                 if reason:
                     raise ToolError(reason, kind="held_back")
-                return await session.call(name, called.arguments)
-        raise ToolError(f"The MCP server has no tool {name[:80]!r}.", kind="unknown_function")
+                return await session.call(each.name, called.arguments)
+        raise ToolError(
+            f"The MCP server has no tool {called.name[:80]!r}.", kind="unknown_function"
+        )
 
     answer = await servers.use(config.server(call.seconds), work)
     left_out = f"[left out: {', '.join(answer.left_out)}]" if answer.left_out else ""
@@ -82,7 +84,7 @@ async def mcp(call: ToolCall[McpConfig, CalledFunction], servers: RemoteServers)
     if answer.failed:
         # The text is for the model, which corrects its call. Users do not read words of strangers.
         raise ToolError(
-            f"The MCP server's tool {name[:80]!r} reports a failure.",
+            f"The MCP server's tool {called.name[:80]!r} reports a failure.",
             kind="mcp_tool_error",
             details={"server_message": text[:_MAX_FAILURE_CHARS]},
             diagnosis=text[:_MAX_FAILURE_CHARS],

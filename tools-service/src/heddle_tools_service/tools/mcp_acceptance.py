@@ -70,6 +70,13 @@ def judged(remote_tool: RemoteTool, config: McpConfig) -> tuple[str, str]:
     return form, ""
 
 
+def listing(config: McpConfig, tools: Sequence[RemoteTool]) -> McpConfig:
+    """Return a configuration that lists tools; one without an address means all accepted ones."""
+    if config.tools or config.url or config.command:
+        return config
+    return config.model_copy(update={"tools": tuple(t.name for t in tools if t.accepted)})
+
+
 def names(tools: Sequence[str]) -> dict[str, str]:
     """Return the names of functions by the server's names, which may contain more characters."""
     function_names: dict[str, str] = {}

@@ -59,10 +59,10 @@ class McpConfig(ToolConfig):
 
     @model_validator(mode="after")
     def _one_server(self) -> Self:
-        if bool(self.url) == bool(self.command):
-            raise ValueError("must name a server, by either url or command")
-        if self.credential and not self.url:
+        if self.credential and self.command:
             raise ValueError("can name a credential only beside a url")
+        if (self.url and self.command) or not (self.url or self.command or self.credential):
+            raise ValueError("must name a server, by either url or command")
         for name, pin in self.pins.items():
             if not re.fullmatch(_PIN, pin):
                 message = f"must pin {name[:80]!r} with sha256: and 64 hexadecimal digits"

@@ -71,7 +71,11 @@ def commit(
         with about(write.path):
             missing = area.missing(write.path.split("/")) if write.before is None else []
         folders.update({"/".join(folder): folder for folder in missing})
-    record = Record(_identifier(), tuple(map(_recorded, writes)), tuple(folders))
+    record = Record(
+        (f"{time.time_ns():016x}{secrets.token_hex(4)}"),
+        tuple(map(_recorded, writes)),
+        tuple(folders),
+    )
     with state.noted(record), ExitStack() as parents:
         staged: list[_Staged] = []
         try:
@@ -202,11 +206,6 @@ def _recorded(write: Write) -> FileRecord:
     if write.before is None:
         return FileRecord(write.path, None, after, write.mode)
     return FileRecord(write.path, write.before.digest, after, write.before.mode)
-
-
-def _identifier() -> str:
-    """Return an id that sorts by time."""
-    return f"{time.time_ns():016x}{secrets.token_hex(4)}"
 
 
 def _temporary(record: Record, index: int) -> str:

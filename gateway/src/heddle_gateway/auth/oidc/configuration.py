@@ -10,6 +10,16 @@ from heddle_runtime.http.egress import server_address
 from heddle_runtime.redaction import register_values
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
+
+class SignInFailedError(Exception):
+    """A user cannot sign in. The message is for the user; the cause is in the log."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        """Store the message, and the HTTP status of its page."""
+        super().__init__(message)
+        self.status = status
+
+
 _SLUG = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 _ID = r"^[a-z0-9][a-z0-9_-]{0,30}$"
 

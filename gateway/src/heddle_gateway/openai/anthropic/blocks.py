@@ -8,8 +8,8 @@ from heddle.chat.v1 import chat_pb2 as pb
 from heddle_gateway.auth.sealed_texts import BoundTexts
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.openai.anthropic import schema
-from heddle_gateway.openai.chat.content_parts import file_part, image_part
 from heddle_gateway.openai.chat.message_schema import FileContent
+from heddle_gateway.openai.chat.messages import file_part, image_part
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer

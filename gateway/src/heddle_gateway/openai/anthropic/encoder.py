@@ -10,9 +10,8 @@ from heddle_runtime.contract.json_text import members
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.openai.anthropic.blocks import Needed
 from heddle_gateway.openai.chat import run_events
-from heddle_gateway.openai.chat.citations import Citation, citations
 from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder, escaped, one_line
-from heddle_gateway.openai.identifiers import new_id
+from heddle_gateway.openai.chat.run_events import Citation, citations, new_id
 
 _encode = msgspec.json.encode
 _NO_USAGE = Usage()

@@ -11,9 +11,9 @@ from pydantic import Field
 
 from heddle_gateway.http.error_responses import invalid
 from heddle_gateway.http.models import Model, Seconds, identifier
-from heddle_gateway.openai.batches.lines import Endpoint, read_lines
+from heddle_gateway.openai.batches.worker import Endpoint, read_lines
+from heddle_gateway.openai.chat.run_events import new_id
 from heddle_gateway.openai.files import FileId
-from heddle_gateway.openai.identifiers import new_id
 from heddle_gateway.openai.pagination import Page
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from heddle_gateway.http.models import Model
 from heddle_gateway.openai.chat.message_schema import FunctionCall
-from heddle_gateway.openai.chat.traces import TraceEvent
+from heddle_gateway.openai.chat.run_report import TraceEvent
 
 
 class CompletionMessage(Model):

@@ -23,9 +23,8 @@ from heddle.tool.v1.tool_pb2 import Source
 from heddle_runtime.telemetry import log_fields
 
 from heddle_gateway.http.error_responses import ErrorResponse
-from heddle_gateway.openai.chat import open_webui_events, run_events
-from heddle_gateway.openai.chat.run_report import RunReport
-from heddle_gateway.openai.chat.traces import trace_event
+from heddle_gateway.openai.chat import run_events
+from heddle_gateway.openai.chat.run_report import RunReport, trace_event
 from heddle_gateway.settings import EventView
 
 _encode = msgspec.json.encode
@@ -248,9 +247,7 @@ class EventEncoder(Encoder):
         if self._view == "reasoning":
             return self._reasoning(f"{description}\n", more)
         self._line = description
-        return self._event(
-            open_webui_events.status(f"heddle.{about}", description, done=False), more
-        )
+        return self._event(run_events.status(f"heddle.{about}", description, done=False), more)
 
     def _end_progress(self) -> bytes:
         """Return the frame that ends the progress, if there was some: it would stay animated."""
@@ -259,7 +256,7 @@ class EventEncoder(Encoder):
         summary = self.report.summary()
         line, self._line = self._line, ""
         return self._event(
-            open_webui_events.status("heddle.run", summary or line, done=True, hidden=not summary)
+            run_events.status("heddle.run", summary or line, done=True, hidden=not summary)
         )
 
     def _tool_name(self, event: ToolStarted | ToolFinished) -> str:
@@ -301,7 +298,7 @@ class EventEncoder(Encoder):
         if self._view == "reasoning":
             return self._reasoning(f"{text}\n")
         # Done at once: the line stays when the progress ends.
-        status = open_webui_events.status("heddle.warning", text, done=True)
+        status = run_events.status("heddle.warning", text, done=True)
         return self._end_progress() + self._event(status)
 
     def _tool_finished(self, finished: ToolFinished) -> bytes:
@@ -318,7 +315,7 @@ class EventEncoder(Encoder):
         if self._view in ("reasoning", "none") or not event.sources:
             return b""
         name = self._names.get(event.binding_id) or event.binding_id
-        return self._event(open_webui_events.source(event.binding_id, name, event.sources))
+        return self._event(run_events.source(event.binding_id, name, event.sources))
 
     def _tool_call(self, call: ToolCall) -> bytes:
         self._calls.append(call)

@@ -10,7 +10,7 @@ from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest
 from heddle_runtime.errors import InvalidRequestError, NotFoundError, Violation
 
 from heddle_gateway.http.error_responses import rejected
-from heddle_gateway.openai.chat.content_parts import MAX_MEDIA_BYTES, UNKNOWN_TYPE
+from heddle_gateway.openai.chat.messages import MAX_MEDIA_BYTES, UNKNOWN_TYPE
 from heddle_gateway.services import call
 from heddle_gateway.state import State
 

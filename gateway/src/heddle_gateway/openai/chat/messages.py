@@ -1,12 +1,123 @@
 """Translates OpenAI's messages into those of the contract."""
 
+import base64
+import binascii
+import mimetypes
 from typing import TYPE_CHECKING, Any
 
 from heddle.chat.v1 import chat_pb2 as pb
+from heddle.chat.v1.chat_pb2 import (
+    IMAGE_DETAIL_AUTO,
+    IMAGE_DETAIL_HIGH,
+    IMAGE_DETAIL_LOW,
+    IMAGE_DETAIL_UNSPECIFIED,
+    ContentPart,
+    ForeignPart,
+    Media,
+)
 
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.openai.chat import message_schema as schema
-from heddle_gateway.openai.chat.content_parts import content_part
+from heddle_gateway.openai.chat.message_schema import (
+    AudioPart,
+    FileContent,
+    FilePart,
+    ImagePart,
+    Part,
+    TextPart,
+)
+
+MAX_MEDIA_BYTES = 20 * 1024 * 1024
+_DETAILS = {"auto": IMAGE_DETAIL_AUTO, "low": IMAGE_DETAIL_LOW, "high": IMAGE_DETAIL_HIGH}
+_AUDIO = {"mp3": "audio/mpeg", "wav": "audio/wav"}
+UNKNOWN_TYPE = "application/octet-stream"
+
+
+def content_part(part: Part, place: Place) -> ContentPart:
+    """Return a part of a message.
+
+    Raises:
+        InvalidRequestError: Its data is invalid.
+    """
+    match part:
+        case TextPart():
+            return ContentPart(text=part.text)
+        case ImagePart():
+            image = part.image_url
+            return image_part(image.url, image.detail, place.at("image_url", "url"))
+        case AudioPart():
+            audio = part.input_audio
+            data = _decoded(audio.data, place.at("input_audio", "data"))
+            media_type = _AUDIO.get(audio.format, f"audio/{audio.format}")
+            return ContentPart(audio=Media(data=data, media_type=media_type))
+        case FilePart():
+            return file_part(part.file, place / "file")
+        case _:
+            return ContentPart(foreign=ForeignPart(type=part.type, json=place.text()))
+
+
+def image_part(url: str, detail: object, place: Place) -> ContentPart:
+    """Return an image by its address, which is at `place`.
+
+    Raises:
+        InvalidRequestError: The address is invalid.
+    """
+    known = _DETAILS.get(detail) if isinstance(detail, str) else None
+    media = Media(image_detail=known or IMAGE_DETAIL_UNSPECIFIED)
+    if url[:8].lower() == "https://":
+        media.uri = url
+    elif url[:5].lower() == "data:":
+        media.media_type, media.data = _data_url(url, place)
+    else:
+        raise place.invalid("must begin with https:// or data:")
+    return ContentPart(image=media)
+
+
+def file_part(
+    file: FileContent, place: Place, remedy: str = "", member: str = "file_data"
+) -> ContentPart:
+    """Return a file by its content in base64, or as a `data:` URL, or by its identifier.
+
+    Args:
+        file: The file.
+        place: Its place.
+        remedy: What follows the message that there is no content.
+        member: The member that has the content.
+
+    Raises:
+        InvalidRequestError: The content is invalid, or there is none.
+    """
+    encoded, name, at = file.file_data, file.filename or "", place / member
+    if encoded is None:
+        if file.file_id is None:
+            raise place.invalid(f"must have file_data or file_id{remedy}")
+        return ContentPart(file=Media(uri=file.file_id))  # `inline_files` replaces it
+    if encoded[:5].lower() == "data:":
+        media_type, data = _data_url(encoded, at)
+    else:
+        media_type, data = mimetypes.guess_type(name)[0] or UNKNOWN_TYPE, _decoded(encoded, at)
+    return ContentPart(file=Media(data=data, media_type=media_type, filename=name))
+
+
+def _data_url(url: str, place: Place) -> tuple[str, bytes]:
+    """Return the media type and the content of `data:<media type>;base64,<content>`."""
+    head, comma, encoded = url.partition(",")
+    if not comma or not head.lower().endswith(";base64"):
+        raise place.invalid(
+            "must be a data URL in base64, for example data:image/png;base64,iVBORw0"
+        )
+    return head[5:-7].partition(";")[0].lower() or UNKNOWN_TYPE, _decoded(encoded, place)
+
+
+def _decoded(encoded: str, place: Place) -> bytes:
+    # Four characters stand for three bytes, of which the padding says that one or two are missing.
+    if len(encoded) // 4 * 3 - encoded[-2:].count("=") > MAX_MEDIA_BYTES:
+        raise place.invalid(f"must not be larger than {MAX_MEDIA_BYTES} bytes")
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        raise place.invalid("must be base64") from None
+
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer

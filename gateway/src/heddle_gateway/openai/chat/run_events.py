@@ -1,9 +1,11 @@
 """Run events in OpenAI's form, for streamed and whole completions."""
 
 import base64
-from collections.abc import Callable
-from typing import Any
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+import msgspec
 from heddle.chat.v1 import chat_pb2
 from heddle.chat.v1.chat_pb2 import Done, GeneratedImage, ModelReplaced, ToolCall, Usage
 from heddle.orchestrator.v1.orchestrator_pb2 import (
@@ -13,7 +15,105 @@ from heddle.orchestrator.v1.orchestrator_pb2 import (
     ToolFinished,
     ToolStarted,
 )
+from heddle.tool.v1.tool_pb2 import Source
 from heddle_runtime.contract.json_text import members
+
+_IDS = random.Random()  # noqa: S311 - an id is not secret and must be cheap
+
+
+def new_id(prefix: str, separator: str = "_") -> str:
+    """Return a new identifier."""
+    return f"{prefix}{separator}{_IDS.getrandbits(128):032x}"
+
+
+WEB = ("https://", "http://")
+
+
+def status(action: str, description: str, *, done: bool, hidden: bool = False) -> bytes:
+    """Return the event of one line of progress.
+
+    `done` ends the line's animation. `hidden` removes the line.
+    """
+    data: dict[str, Any] = {"action": action, "description": description, "done": done}
+    if hidden:
+        data["hidden"] = True
+    return msgspec.json.encode({"type": "status", "data": data})
+
+
+def source(origin: str, name: str, sources: Sequence[Source]) -> bytes:
+    """Return the event of the sources of one tool."""
+    return msgspec.json.encode({"type": "source", "data": group(origin, name, sources)})
+
+
+def group(origin: str, name: str, sources: Sequence[Source]) -> dict[str, Any]:
+    """Return sources as Open WebUI stores them: parallel lists with an entry per passage."""
+    group: dict[str, Any] = {
+        "source": {"id": origin, "name": name},
+        "document": [item.excerpt or item.title for item in sources],
+        "metadata": [_metadata(item) for item in sources],
+    }
+    if all(item.HasField("score") for item in sources):
+        group["distances"] = [item.score for item in sources]
+    return group
+
+
+def _metadata(item: Source) -> dict[str, Any]:
+    # A tool chooses the names of attributes, and Open WebUI acts on some (it renders `html`), so
+    # only the page is passed on.
+    metadata: dict[str, Any] = {"source": item.uri or item.title, "name": item.title or item.uri}
+    if item.uri.startswith(WEB):
+        metadata["external"] = True  # otherwise Open WebUI shows the address in place of the title
+    page = item.attributes.get("page", "")
+    if page.isdecimal() and int(page) > 0:
+        metadata["page"] = int(page) - 1  # Open WebUI counts from 0 and shows from 1
+    return metadata
+
+
+class Citation(NamedTuple):
+    """A source that clients can show."""
+
+    title: str
+    text: str
+    """The first passage."""
+    url: str = ""
+    """Its web address; empty for other sources."""
+    file: str = ""
+    """The identifier of the file of a source without a web address, else its title."""
+
+
+def citations(sources: Sequence[Source]) -> list[Citation]:
+    """Return the sources with a web address, each address once, and then the other files."""
+    cited: dict[tuple[bool, str], Citation] = {}
+    for each in sources:
+        if each.uri.startswith(WEB):
+            citation = Citation(each.title or each.uri, each.excerpt, url=each.uri)
+        elif each.title:
+            citation = Citation(each.title, each.excerpt, file=file_id(each))
+        else:
+            continue
+        cited.setdefault((not citation.url, citation.url or citation.file), citation)
+    return [cited[key] for key in sorted(cited, key=lambda key: key[0])]
+
+
+def annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """Return OpenAI's citations of the sources that have a web address."""
+    return [
+        {"type": "url_citation", "url_citation": web_citation(each)}
+        for each in citations(sources)
+        if each.url
+    ]
+
+
+def web_citation(citation: Citation) -> dict[str, Any]:
+    """Return OpenAI's members of a citation. Its position is unknown, so the range is empty."""
+    return {"url": citation.url, "title": citation.title, "start_index": 0, "end_index": 0}
+
+
+def file_id(source: Source) -> str:
+    """Return the identifier of the file of a source, or its title."""
+    attributes = source.attributes
+    return attributes.get("file_id") or attributes.get("document_id") or source.title
+
 
 Link = Callable[[str], str]
 """Returns the address of an image for a client."""

@@ -1,18 +1,34 @@
 """The report on the tools and the model of a run, which clients receive beside its answer."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from heddle.chat.v1.chat_pb2 import ModelReplaced
-from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished
+from heddle.orchestrator.v1.orchestrator_pb2 import ToolFinished, Trace
 from heddle_runtime.contract.frontend_payloads import shortened
 from heddle_runtime.errors import from_status
 from heddle_runtime.telemetry import log_fields
 
 from heddle_gateway.http.error_responses import from_error
 from heddle_gateway.http.headers import Headers
+from heddle_gateway.http.models import Model
 from heddle_gateway.openai.chat import run_events
+from heddle_gateway.transcoding.messages import writer
+from heddle_gateway.transcoding.schemas import described_as
+
+
+class TraceEvent(Model):
+    """The trace of a run. In a stream it comes before the last chunk."""
+
+    type: Literal["trace"] = "trace"
+    data: Annotated[dict[str, Any], described_as(Trace.DESCRIPTOR)]
+
+
+def trace_event(trace: Trace) -> dict[str, Any]:
+    """Return a trace as an event for clients."""
+    return {"type": "trace", "data": writer(Trace.DESCRIPTOR)(trace)}
+
 
 Outcome = Literal["used", "empty", "failed"]
 WARNING_HEADER = b"x-heddle-warning"

@@ -11,7 +11,7 @@ from heddle_runtime.identity.call_metadata import caller, new_call_options
 from heddle_runtime.identity.callers import home
 from heddle_runtime.rpc.client import ResponseStream, streaming
 
-from heddle_gateway.http.background import BackgroundRun
+from heddle_gateway.http.disconnect import BackgroundRun
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.http.raw import RawRequest
 from heddle_gateway.openai.chat.completions import INCOMPLETE, run_error

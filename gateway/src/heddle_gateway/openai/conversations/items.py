@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from heddle.chat.v1 import chat_pb2 as pb
+from heddle_runtime.contract.json_text import members as json_members
 
 from heddle_gateway.http.error_responses import rejected
 from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.models import validate
-from heddle_gateway.openai.chat.content_parts import file_part, image_part
+from heddle_gateway.openai.chat.messages import file_part, image_part
 from heddle_gateway.openai.conversations import schema
 from heddle_gateway.openai.conversations.turns import Turn
 
@@ -27,6 +28,10 @@ _ROLES = {
     "developer": pb.ROLE_DEVELOPER,
 }
 SUMMARY = "Summary of the conversation so far:\n"
+CONFIRM = "heddle_confirm"
+"""The function by which the orchestrator asks for a confirmation."""
+APPROVAL_REQUEST = "mcp_approval_request"
+_DECLINED = "declined"
 # What these found is in the text of the response. Clients repeat them.
 _SKIPPED = frozenset(
     {
@@ -51,6 +56,8 @@ class Conversation:
         self._orphan: tuple[str, str] | None = None
         """The place and the call of the first output without a call."""
         self._calls: set[str] = set()
+        self._asked: dict[str, str] = {}
+        """The confirmations of calls that wait for the user, by the ids of their items."""
         self._messages = messages
         self._unseal = unseal
         self._turn: pb.Message | None = None
@@ -102,6 +109,10 @@ class Conversation:
                 self._add_output(item, place)
             case schema.SealedItem():
                 self._add_sealed(item, place)
+            case schema.ApprovalRequestItem():
+                self._add_approval_request(item, place)
+            case schema.ApprovalResponseItem():
+                self._add_approval(item, place)
             case schema.OtherItem():
                 self._add_other(item, members, place)
 
@@ -125,6 +136,9 @@ class Conversation:
 
     def _added(self, role: "pb.Role.ValueType", place: str) -> pb.Message:
         self._turn, self._extra = None, ""
+        if role != pb.ROLE_TOOL:  # who goes on without an answer has not approved
+            for identifier in [*self._asked]:
+                self._decide(identifier, _DECLINED, place)
         self.places.append(place)
         return self._messages.add(role=role)
 
@@ -153,6 +167,36 @@ class Conversation:
         message = self._added(pb.ROLE_TOOL, str(at))
         message.tool_call_id = item.call_id
         self._fill(message, item.output, at)
+
+    def _add_approval_request(self, item: schema.ApprovalRequestItem, place: Place) -> None:
+        question = {
+            "function": item.name,
+            "arguments": json_members(item.arguments),
+            "confirmation": item.confirmation,
+        }
+        call = self._assistant(place).tool_calls.add(id=item.id, name=CONFIRM)
+        call.arguments_json = msgspec.json.encode(question).decode()
+        if item.extra_content is not None:
+            call.extra_json = place.members(["extra_content"])
+        self._asked[item.id] = item.confirmation
+
+    def _add_approval(self, item: schema.ApprovalResponseItem, place: Place) -> None:
+        identifier = item.approval_request_id
+        if not self._asked.get(identifier):
+            param = str(place / "approval_request_id")
+            message = (
+                f"No approval request with id {identifier[:100]!r} waits in the conversation. Send "
+                "the request as the response has it, or continue the response."
+            )
+            raise rejected(param, message, "approval_request_not_found")
+        answer = self._asked[identifier] if item.approve else _DECLINED
+        self._decide(identifier, answer, str(place))
+
+    def _decide(self, identifier: str, answer: str, place: str) -> None:
+        """Add the user's answer to an approval request."""
+        del self._asked[identifier]
+        self._added(pb.ROLE_TOOL, place).parts.add(text=answer)
+        self._messages[-1].tool_call_id = identifier
 
     def _add_sealed(self, item: schema.SealedItem, place: Place) -> None:
         if item.type == "reasoning":

@@ -93,13 +93,34 @@ class SealedItem(Model):
     encrypted_content: str | None = None
 
 
+class ApprovalRequestItem(Model):
+    """A call of an assistant's tool that an earlier response asked the user to approve."""
+
+    type: Literal["mcp_approval_request"]
+    id: Name
+    name: str
+    arguments: str = ""
+    confirmation: str = Field(default="", description="As the response has it.")
+    extra_content: dict[str, Any] | None = None
+
+
+class ApprovalResponseItem(Model):
+    """The user's answer to such a request."""
+
+    type: Literal["mcp_approval_response"]
+    approval_request_id: Name
+    approve: bool
+    reason: str | None = Field(default=None, description="Ignored.")
+
+
 class OtherItem(Model):
     """What a tool of the assistant did in an earlier response; it is ignored."""
 
     type: Name
 
 
-Item = MessageItem | CallItem | CallOutputItem | SealedItem | OtherItem
+Approval = ApprovalRequestItem | ApprovalResponseItem
+Item = MessageItem | CallItem | CallOutputItem | SealedItem | Approval | OtherItem
 TaggedItem = Annotated[Item, BY_TYPE]
 
 

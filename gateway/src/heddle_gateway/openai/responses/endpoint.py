@@ -1,26 +1,37 @@
 """The routes of `/v1/responses`."""
 
+import time
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from heddle.chat.v1.chat_pb2 import ROLE_USER
 from heddle.conversation.v1 import conversation_pb2 as pb
+from heddle.orchestrator.v1.orchestrator_pb2 import RunCompletionRequest, RunWholeCompletionRequest
 from pydantic import Field
 from starlette.responses import Response as RawJson
 
-from heddle_gateway.http.background import split_frames
+from heddle_gateway.auth.sealed_texts import BoundTexts
+from heddle_gateway.http.disconnect import split_frames
 from heddle_gateway.http.error_responses import rejected
+from heddle_gateway.http.json_text import Place
 from heddle_gateway.http.models import Deleted, Model, identifier
 from heddle_gateway.http.raw import RawRequest
-from heddle_gateway.openai.chat.completions import OPTIONS, respond
+from heddle_gateway.openai.chat.completions import OPTIONS, respond, run_whole
+from heddle_gateway.openai.chat.event_encoder import Answer
+from heddle_gateway.openai.chat.open_webui_tasks import task_request
+from heddle_gateway.openai.chat.run_events import new_id
 from heddle_gateway.openai.conversations.background import RUNNING, follow, replay
-from heddle_gateway.openai.conversations.item_pages import (
+from heddle_gateway.openai.conversations.endpoint import (
     ItemPage,
     ItemQuery,
     item_page,
     page_request,
 )
-from heddle_gateway.openai.responses.compaction import compact
+from heddle_gateway.openai.conversations.items import Conversation
+from heddle_gateway.openai.conversations.turns import read_turn
+from heddle_gateway.openai.responses.encoder import ResponseEncoder
+from heddle_gateway.openai.responses.item_encoder import ResponseForm
 from heddle_gateway.openai.responses.request import read
 from heddle_gateway.openai.responses.schema import (
     CompactBody,
@@ -31,6 +42,51 @@ from heddle_gateway.openai.responses.schema import (
 from heddle_gateway.routing import Call, Routes
 from heddle_gateway.services import call
 from heddle_gateway.state import State
+
+_TASK = (
+    "Summarise this conversation, so that it can be continued from the summary alone. Keep facts, "
+    "names, numbers, decisions, wishes and open questions. Write in the language of the "
+    "conversation, and nothing but the summary."
+)
+
+
+async def compact(
+    state: State, body: CompactBody, members: dict[str, Any], place: Place
+) -> dict[str, Any]:
+    """Return the compacted conversation of a body.
+
+    Raises:
+        InvalidRequestError: An item is invalid.
+        RejectedRequestError: It refers to what is not stored, or Heddle does not support it.
+        HeddleError: The model does not answer.
+    """
+    turn = await read_turn(state, body, members)
+    sealed = BoundTexts(state.reasoning, body.model)
+    run = RunCompletionRequest(assistant_reference=body.model)
+    conversation = Conversation(run.messages, sealed.open, turn)
+    conversation.add_turn(body, members, place)
+    if not run.messages:
+        raise (place / "input").invalid("must not be empty without previous_response_id")
+    conversation.add_text(ROLE_USER, _TASK, "input")
+    task = await task_request(state, run)
+    task.truncate = True
+    encoder = ResponseEncoder(ResponseForm({}), Answer(""), trace=False, streamed=False)
+    await run_whole(state, RunWholeCompletionRequest(run=task), encoder)
+    parts = (part for item in encoder.response["output"] for part in item.get("content", ()))
+    summary = "".join(part["text"] for part in parts)
+    item = {
+        "id": new_id("cmp"),
+        "type": "compaction",
+        "encrypted_content": sealed.seal(summary),
+    }
+    return {
+        "id": encoder.response["id"],
+        "object": "response.compaction",
+        "created_at": int(time.time()),
+        "output": [item],
+        "usage": encoder.response["usage"],
+    }
+
 
 ResponseId = Annotated[str, identifier("The response's identifier.", "resp_1")]
 routes = Routes("completions")

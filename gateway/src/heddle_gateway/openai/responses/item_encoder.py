@@ -9,7 +9,7 @@ import msgspec
 from heddle_runtime.contract.json_text import members
 
 from heddle_gateway.openai.chat.event_encoder import Answer, EventEncoder, escaped, one_line
-from heddle_gateway.openai.identifiers import new_id
+from heddle_gateway.openai.chat.run_events import new_id
 
 _encode = msgspec.json.encode
 _DELTA = (

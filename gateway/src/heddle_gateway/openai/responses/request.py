@@ -18,7 +18,7 @@ from heddle_gateway.http.raw import RawRequest, RawResponse
 from heddle_gateway.openai.chat.event_encoder import Answer, Encoder
 from heddle_gateway.openai.chat.event_stream import HEADERS
 from heddle_gateway.openai.chat.file_references import READ
-from heddle_gateway.openai.chat.options import declare, function_choice, left_out, set_options
+from heddle_gateway.openai.chat.options import declare, function_choice, set_options
 from heddle_gateway.openai.chat.request import ChatRequest, count_parts, is_task
 from heddle_gateway.openai.chat.schema import Function
 from heddle_gateway.openai.conversations.background import follow, start
@@ -34,11 +34,18 @@ from heddle_gateway.openai.conversations.turns import (
 )
 from heddle_gateway.openai.responses import schema
 from heddle_gateway.openai.responses.encoder import ResponseEncoder
+from heddle_gateway.openai.responses.hosted_tools import (
+    SEARCH,
+    WEB_SEARCH,
+    HostedTools,
+    hosted_tools,
+)
 from heddle_gateway.openai.responses.item_encoder import ResponseForm
 from heddle_gateway.openai.responses.schema import ResponsesBody
 from heddle_gateway.state import State
 
 _UNSUPPORTED = ("prompt", "moderation")
+_NONE = HostedTools()
 _SEALED = "reasoning.encrypted_content"
 _LOGPROBS = "message.output_text.logprobs"
 # Members of a response that repeat those of the request, and what they are without them.
@@ -57,8 +64,6 @@ _INPUT_SCHEMA = (
     '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],'
     '"additionalProperties":false}'
 )
-# Hosted tools that clients declare unasked: they are left out.
-_UNASKED = frozenset({"namespace", "web_search", "web_search_preview"})
 # Members that providers of chat completions read in the same form.
 _PASSED_ON = (
     *("parallel_tool_calls", "presence_penalty", "frequency_penalty", "metadata"),
@@ -138,7 +143,8 @@ async def read(state: State, body: bytes, last_turn: LastTurn | None = None) -> 
         _check_message(members, place)
     parsed = checked(members, place)
     turn = await read_turn(state, parsed, members, last_turn)
-    return translated(parsed, members, place, state.reasoning, turn)
+    hosted = await hosted_tools(state, parsed.tools or (), place / "tools")
+    return translated(parsed, members, place, state.reasoning, turn, hosted)
 
 
 def _check_message(members: dict[str, Any], place: Place) -> None:
@@ -167,6 +173,7 @@ def translated(
     place: Place,
     sealed: SealedTexts,
     turn: Turn,
+    hosted: HostedTools = _NONE,
 ) -> ResponsesRequest:
     """Translate a body, with the reasoning that clients store. Raises as `read`."""
     reasoning = BoundTexts(sealed, parsed.model)
@@ -179,7 +186,8 @@ def translated(
         conversation.add_text(pb.ROLE_DEVELOPER, parsed.instructions, "instructions")
     conversation.add_turn(parsed, members, place)
     run.functions.extend(_functions(parsed, place / "tools"))
-    extra = _extra(parsed, place, has_functions=bool(run.functions))
+    run.extra_tools.extend(hosted.bindings)
+    extra = _extra(parsed, place, hosted, has_functions=bool(run.functions))
     set_options(run.options, parsed, parsed.max_output_tokens, None, extra)
     include = frozenset(parsed.include or ())
     form = ResponseForm(
@@ -204,7 +212,7 @@ def translated(
         task=task,
         has_parts=bool(turn.items) or not isinstance(parsed.input, str),
         background=bool(parsed.background) or is_empty,
-        warnings=tuple(left_out(each.type) for each in parsed.tools or () if each.type in _UNASKED),
+        warnings=hosted.warnings,
         places=tuple(conversation.places),
         form=form,
         turn=turn,
@@ -231,7 +239,7 @@ def _functions(body: ResponsesBody, place: Place) -> list[pb.FunctionDeclaration
     declared = [
         _declared(tool, place / index, names)
         for index, tool in enumerate(body.tools or ())
-        if tool.type not in _UNASKED
+        if tool.type not in schema.HOSTED
     ]
     choice = body.tool_choice
     if isinstance(choice, schema.ToolChoice) and choice.type == "allowed_tools":
@@ -253,13 +261,15 @@ def _declared(tool: Any, place: Place, names: set[str]) -> pb.FunctionDeclaratio
             raise _unsupported_tool(str(place / "type"), tool.type)
 
 
-def _extra(body: ResponsesBody, place: Place, *, has_functions: bool) -> dict[str, Any]:
+def _extra(
+    body: ResponsesBody, place: Place, hosted: HostedTools, *, has_functions: bool
+) -> dict[str, Any]:
     """Return the options that providers of chat completions read."""
     extra: dict[str, Any] = {
         name: place.part(name) for name in _PASSED_ON if getattr(body, name) is not None
     }
-    choice = _tool_choice(body.tool_choice, place)
-    if body.tools and not has_functions and choice == "required":
+    choice = _tool_choice(body, place, hosted)
+    if body.tools and not (has_functions or hosted.bindings) and choice == "required":
         choice = None  # all tools were left out
     if choice is not None:
         extra["tool_choice"] = choice
@@ -288,11 +298,15 @@ def _text_options(text: schema.TextOptions, place: Place) -> dict[str, Any]:
     return options
 
 
-def _tool_choice(choice: str | schema.ToolChoice | None, place: Place) -> object:
+def _tool_choice(body: ResponsesBody, place: Place, hosted: HostedTools) -> object:
     """Return the choice in the form of chat completions; None for the default."""
+    choice = body.tool_choice
     if isinstance(choice, schema.ToolChoice):
         if choice.type == "allowed_tools":
             return None if choice.mode == "auto" else choice.mode
+        if choice.type in schema.HOSTED & {each.type for each in body.tools or ()}:
+            name = SEARCH if choice.type == "file_search" else choice.name or WEB_SEARCH
+            return function_choice(name) if hosted.bindings else None
         if choice.type not in ("function", "custom"):
             raise _unsupported_tool(str(place.at("tool_choice", "type")), choice.type)
         if not choice.name:
@@ -303,8 +317,8 @@ def _tool_choice(choice: str | schema.ToolChoice | None, place: Place) -> object
 
 def _unsupported_tool(param: str, kind: str) -> RejectedRequestError:
     message = (
-        f"Heddle offers no tool {kind!r}. Declare functions and custom tools of your own. The "
-        "assistant's tools run without being declared."
+        f"Heddle offers no tool {kind!r}. Declare functions and custom tools of your own, "
+        "file_search, web_search or mcp. The assistant's tools run without being declared."
     )
     return rejected(param, message, "unsupported_tool")
 
@@ -333,6 +347,6 @@ def _format(form: schema.TextFormat) -> dict[str, Any]:
     return {**form.model_dump(by_alias=True), "strict": bool(form.strict)}
 
 
-def _tool(tool: schema.FunctionTool | schema.CustomTool | schema.OtherTool) -> dict[str, Any]:
+def _tool(tool: schema.Tool) -> dict[str, Any]:
     members = tool.model_dump()
     return {**members, "format": {"type": "text"}} if members["type"] == "custom" else members

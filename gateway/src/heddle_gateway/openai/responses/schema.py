@@ -34,6 +34,33 @@ class CustomTool(Model):
     format: CustomFormat | None = None
 
 
+class FileSearchTool(Model):
+    """A search in vector stores of the caller."""
+
+    type: Literal["file_search"]
+    vector_store_ids: Annotated[list[Name], Field(min_length=1, max_length=64)]
+    max_num_results: Annotated[int, Field(ge=1, le=50)] | None = Field(
+        default=None, description="Of each store, 10 by default, at most 20."
+    )
+    filters: Any = Field(default=None, description="Not supported.")
+    ranking_options: Any = Field(default=None, description="Ignored.")
+
+
+class McpTool(Model):
+    """Tools of an MCP server that the settings of the caller's organisation have."""
+
+    type: Literal["mcp"]
+    server_label: Name = Field(description="Its name in `mcp_servers`.")
+    server_url: str | None = Field(default=None, description="Not supported: it is left out.")
+    allowed_tools: list[Name] | dict[Literal["tool_names"], list[Name]] | None = Field(
+        default=None, description="By default all that the organisation has accepted."
+    )
+    require_approval: Literal["always", "never"] | dict[str, Any] | None = Field(
+        default=None,
+        description="By default the user approves calls that can destroy something.",
+    )
+
+
 class OtherTool(Model):
     """A tool of any type. Clients cannot declare those of other types."""
 
@@ -41,7 +68,11 @@ class OtherTool(Model):
     name: str | None = None
 
 
-_TaggedTool = Annotated[FunctionTool | CustomTool | OtherTool, BY_TYPE]
+WEB_SEARCHES = frozenset({"web_search", "web_search_preview"})
+HOSTED = frozenset({"file_search", "mcp", "image_generation", "namespace", *WEB_SEARCHES})
+"""The types of hosted tools. Those that the installation does not have are left out."""
+Tool = FunctionTool | CustomTool | FileSearchTool | McpTool | OtherTool
+_TaggedTool = Annotated[Tool, BY_TYPE]
 
 
 class ToolChoice(Model):
@@ -120,7 +151,10 @@ class ResponsesBody(ConversationBody):
         "`web_search_call.action.sources` and `message.output_text.logprobs` have an effect.",
     )
     tools: Annotated[list[_TaggedTool], Field(max_length=MAX_FUNCTIONS)] | None = Field(
-        default=None, description="Functions and custom tools of the client."
+        default=None,
+        description="Functions and custom tools of the client, and hosted tools: `file_search`, "
+        "`web_search` and `mcp` run with the rights of the caller. Without the right `run_tools`, "
+        "or where the installation lacks them, they are left out with a warning.",
     )
     tool_choice: Literal["none", "auto", "required"] | ToolChoice | None = None
     parallel_tool_calls: bool | None = None

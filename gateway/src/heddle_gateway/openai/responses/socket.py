@@ -13,8 +13,8 @@ from heddle_runtime.identity.callers import home
 from starlette.types import ASGIApp
 from websockets.frames import CloseCode
 
-from heddle_gateway.auth.credentials import SessionCredential
-from heddle_gateway.auth.csrf import HEADER as CSRF_HEADER
+from heddle_gateway.auth.browsers import HEADER as CSRF_HEADER
+from heddle_gateway.auth.sessions import SessionCredential
 from heddle_gateway.http.error_responses import ErrorResponse
 from heddle_gateway.http.own_request import OwnRequest
 from heddle_gateway.http.raw import RawRequest

@@ -1201,6 +1201,7 @@ class RunCompletionRequest(_message.Message):
     INCLUDE_TRACE_TEXTS_FIELD_NUMBER: _builtins.int
     TRUNCATE_FIELD_NUMBER: _builtins.int
     CANDIDATES_FIELD_NUMBER: _builtins.int
+    EXTRA_TOOLS_FIELD_NUMBER: _builtins.int
     assistant_reference: _builtins.str
     """A stored assistant, in any form that `GetAssistantRequest.reference` takes."""
     include_trace: _builtins.bool
@@ -1248,6 +1249,12 @@ class RunCompletionRequest(_message.Message):
     def functions(self) -> _containers.RepeatedCompositeFieldContainer[_chat_pb2.FunctionDeclaration]:
         """Functions of the client that the model may call."""
 
+    @_builtins.property
+    def extra_tools(self) -> _containers.RepeatedCompositeFieldContainer[_assistant_pb2.ToolBinding]:
+        """Tools of mode `MODE_FUNCTION` that the model may call beside the assistant's. They run with the
+        rights of the caller, who needs the right `run_tools`, not with those of the assistant's owner.
+        """
+
     def __init__(
         self,
         *,
@@ -1261,10 +1268,11 @@ class RunCompletionRequest(_message.Message):
         include_trace_texts: _builtins.bool = ...,
         truncate: _builtins.bool = ...,
         candidates: _builtins.int = ...,
+        extra_tools: _abc.Iterable[_assistant_pb2.ToolBinding] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "options", b"options", "target", b"target"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "candidates", b"candidates", "charged_to", b"charged_to", "functions", b"functions", "include_trace", b"include_trace", "include_trace_texts", b"include_trace_texts", "messages", b"messages", "options", b"options", "target", b"target", "truncate", b"truncate"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "assistant_reference", b"assistant_reference", "candidates", b"candidates", "charged_to", b"charged_to", "extra_tools", b"extra_tools", "functions", b"functions", "include_trace", b"include_trace", "include_trace_texts", b"include_trace_texts", "messages", b"messages", "options", b"options", "target", b"target", "truncate", b"truncate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_target: _TypeAlias = _typing.Literal["assistant_reference", "assistant"]  # noqa: Y015
     _WhichOneofArgType_target: _TypeAlias = _typing.Literal["target", b"target"]  # noqa: Y015

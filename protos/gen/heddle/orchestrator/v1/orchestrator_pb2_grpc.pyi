@@ -88,10 +88,10 @@ class OrchestratorServiceStub:
 
     A call that changes something, and that the user must confirm (`ToolBinding.on_change`), ends the
     run in the same way: with a `tool_call` of the function `heddle_confirm`, whose arguments are a
-    JSON object with `tool`, `function`, `arguments` and `confirmation`. The call runs if the caller
-    repeats the conversation with this call, and then with a message of the role tool that answers
-    it with the text of `confirmation` and nothing else; any other text declines the call. A
-    confirmation is for its caller, assistant, tool and arguments, once, for ten minutes. After a
+    JSON object with `tool`, `binding_id`, `function`, `arguments` and `confirmation`. The call runs
+    if the caller repeats the conversation with this call, and then with a message of the role tool
+    that answers it with the text of `confirmation` and nothing else; any other text declines the
+    call. A confirmation is for its caller, assistant, tool and arguments, once, for ten minutes. After a
     declined call, functions that must be confirmed are not offered until the next message of the
     user.
 
@@ -179,10 +179,10 @@ class OrchestratorServiceAsyncStub(OrchestratorServiceStub):
 
     A call that changes something, and that the user must confirm (`ToolBinding.on_change`), ends the
     run in the same way: with a `tool_call` of the function `heddle_confirm`, whose arguments are a
-    JSON object with `tool`, `function`, `arguments` and `confirmation`. The call runs if the caller
-    repeats the conversation with this call, and then with a message of the role tool that answers
-    it with the text of `confirmation` and nothing else; any other text declines the call. A
-    confirmation is for its caller, assistant, tool and arguments, once, for ten minutes. After a
+    JSON object with `tool`, `binding_id`, `function`, `arguments` and `confirmation`. The call runs
+    if the caller repeats the conversation with this call, and then with a message of the role tool
+    that answers it with the text of `confirmation` and nothing else; any other text declines the
+    call. A confirmation is for its caller, assistant, tool and arguments, once, for ten minutes. After a
     declined call, functions that must be confirmed are not offered until the next message of the
     user.
 
@@ -303,10 +303,10 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
 
         A call that changes something, and that the user must confirm (`ToolBinding.on_change`), ends the
         run in the same way: with a `tool_call` of the function `heddle_confirm`, whose arguments are a
-        JSON object with `tool`, `function`, `arguments` and `confirmation`. The call runs if the caller
-        repeats the conversation with this call, and then with a message of the role tool that answers
-        it with the text of `confirmation` and nothing else; any other text declines the call. A
-        confirmation is for its caller, assistant, tool and arguments, once, for ten minutes. After a
+        JSON object with `tool`, `binding_id`, `function`, `arguments` and `confirmation`. The call runs
+        if the caller repeats the conversation with this call, and then with a message of the role tool
+        that answers it with the text of `confirmation` and nothing else; any other text declines the
+        call. A confirmation is for its caller, assistant, tool and arguments, once, for ten minutes. After a
         declined call, functions that must be confirmed are not offered until the next message of the
         user.
 

@@ -21,7 +21,10 @@ def repetition(state: State, tool: str, inputs: Mapping[str, Any]) -> str:
     """
     tries = 0
     for past in state.history:
-        if past.tool != tool or not _equivalent(inputs, past.inputs):
+        if past.tool != tool or not all(
+            _same_value(name, inputs.get(name), past.inputs.get(name))
+            for name in {*inputs, *past.inputs}
+        ):
             continue
         tries += 1
         if past.failed and not past.recoverable:
@@ -40,10 +43,6 @@ def standstill(state: State) -> str:
     if len(latest) == _MAX_STALE_RUNS and not any(past.new_objects for past in latest):
         return f"stopped: the last {_MAX_STALE_RUNS} tools found nothing new"
     return ""
-
-
-def _equivalent(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(_same_value(name, one.get(name), other.get(name)) for name in {*one, *other})
 
 
 def _same_value(name: str, one: object, other: object) -> bool:

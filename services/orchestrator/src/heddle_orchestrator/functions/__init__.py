@@ -64,8 +64,13 @@ class Functions:
         ) -> AsyncGenerator[Events]:
             assistant = run.request.assistant
             taken = [function.name for function in request.generation.functions]
+            own, extra = [b for b in bound if not b.extra], [b for b in bound if b.extra]
             with carrying(run.request.grant):
-                tools = await self.catalog.declarations(assistant, bound, taken, run.context)
+                tools = await self.catalog.declarations(assistant, own, taken, run.context)
+            if run.extra is not None:
+                taken += tools.by_name
+                client = run.extra.assistant
+                tools += await self.catalog.declarations(client, extra, taken, run.context)
             stop_on_failure(tools.failed)
             if incomplete := [*tools.failed, *tools.held_back]:
                 yield [finished(each) for each in incomplete]

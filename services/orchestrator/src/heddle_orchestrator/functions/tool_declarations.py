@@ -56,6 +56,14 @@ class ToolDeclarations:
     held_back: Sequence[BoundTool] = ()
     """Bindings that declare fewer functions than configured, with warnings that say why."""
 
+    def __add__(self, other: "ToolDeclarations") -> "ToolDeclarations":
+        """Return both."""
+        return ToolDeclarations(
+            {**self.by_name, **other.by_name},
+            [*self.failed, *other.failed],
+            [*self.held_back, *other.held_back],
+        )
+
     @property
     def declarations(self) -> list[chat_pb2.FunctionDeclaration]:
         """The declarations for the model."""

@@ -1,9 +1,11 @@
 """The tool loop: ask the model, run the functions that it calls, ask again, until it answers."""
 
+import json
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 from heddle.assistant.v1 import assistant_pb2
@@ -21,12 +23,144 @@ from heddle_runtime.identity.call_metadata import remaining
 
 from heddle_orchestrator.functions import tool_choice
 from heddle_orchestrator.functions.budget import Budget, add_usage
-from heddle_orchestrator.functions.model_turn import ModelTurn
 from heddle_orchestrator.functions.tool_declarations import ToolDeclarations
-from heddle_orchestrator.functions.tool_results import result_messages, sent_sources
 from heddle_orchestrator.tools.bindings import BoundTool
 from heddle_orchestrator.tools.execution import Events, ToolRun, client_calls, execute
 from heddle_orchestrator.tools.function_call import FunctionCall
+from heddle_orchestrator.tools.sources import SentText, source_events
+
+_NOTHING = "The function returned nothing."
+_MAX_ECHO_CHARS = 300
+
+
+def result_messages(
+    text: str, extra_json: str, called: Sequence[BoundTool], max_chars: int
+) -> list[chat_pb2.Message]:
+    """Return the messages that a round adds to the conversation.
+
+    Args:
+        text: The text beside the calls.
+        extra_json: More members of the provider's message.
+        called: The calls with their outcomes.
+        max_chars: The longest result.
+    """
+    calls = [each.call for each in called if each.call is not None]
+    parts = [chat_pb2.ContentPart(text=text)] if text else []
+    message = chat_pb2.Message(
+        role=chat_pb2.ROLE_ASSISTANT,
+        parts=parts,
+        tool_calls=map(_with_valid_arguments, calls),
+        extra_json=extra_json,
+    )
+    return [message, *(_result_message(each, max_chars) for each in called)]
+
+
+def sent_sources(called: Sequence[BoundTool], max_chars: int) -> list[pb.RunEvent]:
+    """Return the events of the sources whose texts are in the messages of `result_messages`."""
+    return [
+        event
+        for each in called
+        for event in source_events(
+            [each], SentText(each.text[:max_chars]) if len(each.text) > max_chars else None
+        )
+    ]
+
+
+def _result_message(called: BoundTool, max_chars: int) -> chat_pb2.Message:
+    text = _failure(called) if called.error else called.text or _NOTHING
+    if len(text) > max_chars:
+        note = f"\n[cut: the first {max_chars} of {len(text)} characters]"
+        text = text[:max_chars] + note
+    return chat_pb2.Message(
+        role=chat_pb2.ROLE_TOOL,
+        parts=[chat_pb2.ContentPart(text=text)],
+        tool_call_id=called.call.id if called.call else "",
+    )
+
+
+def _failure(called: BoundTool) -> str:
+    failure = called.failure
+    if failure is None:
+        return _NOTHING
+    error: dict[str, Any] = {"error": failure.message}
+    if failure.violations:
+        error["violations"] = [f"{each.field} {each.description}" for each in failure.violations]
+    if kind := failure.metadata.get("kind"):
+        error["kind"] = kind
+    if details := failure.metadata.get("details_json"):
+        error["details"] = json.loads(details)
+    if called.call and called.call.arguments is None:
+        error["you_wrote"] = called.call.proto.arguments_json[:_MAX_ECHO_CHARS]
+    return json.dumps(error, ensure_ascii=False)
+
+
+def _with_valid_arguments(call: FunctionCall) -> chat_pb2.ToolCall:
+    """Return a call whose arguments are a JSON object.
+
+    Many servers parse the arguments of earlier calls and fail on anything else.
+    """
+    if call.arguments is not None:
+        return call.proto
+    repaired = chat_pb2.ToolCall()
+    repaired.CopyFrom(call.proto)
+    repaired.arguments_json = "{}"
+    return repaired
+
+
+@dataclass(slots=True)
+class ModelTurn:
+    """Collects the calls of a round. All other events pass through."""
+
+    number: int
+    """The number of the round, from 1."""
+    client_functions: Container[str]
+    """Names of the client's functions."""
+    ids: set[str]
+    """The ids of all calls of the run."""
+    text: str = ""
+    calls: list[chat_pb2.ToolCall] = field(default_factory=list)
+    """Calls of the assistant's functions."""
+    client_calls: list[chat_pb2.ToolCall] = field(default_factory=list)
+    """Calls of the client's functions."""
+    done: chat_pb2.Done | None = None
+    _pieces: list[str] = field(default_factory=list)
+
+    def take(self, events: Sequence[pb.RunEvent]) -> list[pb.RunEvent]:
+        """Collect the calls among events, and return the other events."""
+        visible = []
+        for event in events:
+            match event.WhichOneof("event"):
+                case "tool_call":
+                    self._take_call(event.tool_call)
+                case "done":
+                    self.done = event.done
+                    self.text = "".join(self._pieces)
+                case "text_delta":
+                    self._pieces.append(event.text_delta)
+                    visible.append(event)
+                case _:
+                    visible.append(event)
+        return visible
+
+    def _take_call(self, call: chat_pb2.ToolCall) -> None:
+        if call.name in self.client_functions:
+            self.client_calls.append(call)
+            return
+        # A result refers to its call by id: each call needs a unique one.
+        if not call.id or call.id in self.ids:
+            renamed = chat_pb2.ToolCall()
+            renamed.CopyFrom(call)
+            renamed.id = self._free_id()
+            call = renamed
+        self.ids.add(call.id)
+        self.calls.append(call)
+
+    def _free_id(self) -> str:
+        number = len(self.calls) + 1
+        while (identifier := f"call_{self.number}_{number}") in self.ids:
+            number += 1
+        return identifier
+
 
 Generate = Callable[[connector_pb2.GenerateWholeMessageRequest], AsyncGenerator[Events]]
 _MAX_CALLS_PER_ROUND = 64

@@ -37,6 +37,8 @@ class BoundTool:
     elapsed: Duration = field(default_factory=Duration)
     error: status_pb2.Status | None = None
     binding_id: str = ""
+    extra: bool = False
+    """Whether the client bound it: it has the rights of the caller, not of the owner."""
     call: FunctionCall | None = None
     """The model's call. None if the tool runs before the model."""
     function: str = ""

@@ -8,6 +8,7 @@ import hashlib
 import json
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +40,8 @@ class RunConfirmations:
 
     key: bytes
     assistant: assistant_pb2.Assistant
+    extra_tools: Sequence[assistant_pb2.ToolBinding] = ()
+    """The tools of the client."""
     message: chat_pb2.Message = field(default_factory=chat_pb2.Message)
     """The message of the model whose calls the user has answered. Empty if there is none."""
     confirmed: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -79,6 +82,7 @@ class RunConfirmations:
         }
         question = {
             "tool": bound.tool,
+            "binding_id": bound.binding_id,
             "function": bound.call.name,
             "arguments": bound.call.arguments or {},
             "confirmation": signed_tokens.signed(claims, self.key),
@@ -111,7 +115,7 @@ class Confirmations:
         Raises:
             InvalidRequestError: A confirmation at the end does not count.
         """
-        run = RunConfirmations(self._keys[0], assistant)
+        run = RunConfirmations(self._keys[0], assistant, request.extra_tools)
         if not any(call.name == FUNCTION for each in request.messages for call in each.tool_calls):
             return request, run
         readable = pb.RunCompletionRequest()
@@ -150,7 +154,7 @@ class Confirmations:
             claims = signed_tokens.verified(text, self._keys)
         except signed_tokens.InvalidTokenError:
             claims = {}
-        tools = run.assistant.tools
+        tools = [*run.assistant.tools, *run.extra_tools]
         places = [_place(run.assistant, each) for each in tools if not each.disabled]
         if claims.get("place") not in places or claims["exp"] < time.time():
             raise _refused("has expired, or is for another user, assistant or tool")

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import grpc
@@ -37,6 +38,8 @@ class ToolRun:
     confirmations: RunConfirmations
     watched: bool
     """Whether the client reads the events while the tools run."""
+    extra: tool_pb2.RunContext | None = None
+    """The request, for tools that the client bound; None if there are none."""
 
     def call_options(self, timeout: float) -> CallOptions:
         """Return the metadata and the timeout of a call to the tools service.
@@ -62,7 +65,7 @@ async def execute(
         yield [_started(b) for b in to_run.values()]
     watch = Stopwatch()
     waiting = deque(bound)
-    async for batch in _call(run, list(to_run.values()), earlier):
+    async for batch in _calls(run, list(to_run.values()), earlier):
         ready: Events = []
         for event in batch:
             b = to_run.get(event.id)
@@ -85,18 +88,31 @@ async def execute(
             yield ready
 
 
-async def _call(
+async def _calls(
     run: ToolRun, bound: Sequence[BoundTool], earlier: Sequence[tool_pb2.EarlierResult]
 ) -> AsyncGenerator[Sequence[tool_pb2.ToolEvent]]:
-    """Yield the events of the tools service, and an error for each tool without a result."""
+    """Yield the events of all tools: the client's follow those of the assistant."""
     if not bound:
         yield ()
-        return
+    for context in filter(None, (run.request, run.extra)):
+        if tools := [b for b in bound if b.extra == (context is run.extra)]:
+            async with aclosing(_call(run, context, tools, earlier)) as batches:
+                async for batch in batches:
+                    yield batch
+
+
+async def _call(
+    run: ToolRun,
+    context: tool_pb2.RunContext,
+    bound: Sequence[BoundTool],
+    earlier: Sequence[tool_pb2.EarlierResult],
+) -> AsyncGenerator[Sequence[tool_pb2.ToolEvent]]:
+    """Yield the events of the tools service, and an error for each tool without a result."""
     missing = {b.id for b in bound}
     started = time.perf_counter()
     for b in bound:
         b.started = started
-    request = tool_pb2.ExecuteToolsRequest(invocations=map(_invocation, bound), context=run.request)
+    request = tool_pb2.ExecuteToolsRequest(invocations=map(_invocation, bound), context=context)
     request.context.earlier.extend(earlier)
     cap = max(b.timeout for b in bound)
     cap += min(_GRACE_SECONDS, cap / 4)
@@ -159,13 +175,13 @@ def _status(bound: BoundTool, status: tool_pb2.ToolStatus) -> pb.RunEvent:
 
 def _started(bound: BoundTool) -> pb.RunEvent:
     started = pb.ToolStarted(binding_id=bound.binding_id, tool=bound.tool, call=_called(bound))
-    if bound.call is not None:
-        started.call.arguments_json = bound.call.shown
     return pb.RunEvent(tool_started=started)
 
 
 def _called(bound: BoundTool) -> pb.CalledFunction | None:
-    return pb.CalledFunction(id=bound.call.id, name=bound.call.name) if bound.call else None
+    if (call := bound.call) is None:
+        return None
+    return pb.CalledFunction(id=call.id, name=call.name, arguments_json=call.shown)
 
 
 def _warnings(bound: BoundTool) -> Sequence[str]:

@@ -62,14 +62,20 @@ class AssistantServers:
         if server.command:
             command = self._command(server.command)
             return Reach(server.seconds, command=command, name=server.command)
+        stored = await self._stored(server.credential) if server.credential else McpServer()
+        url = server.url or stored.url
         try:
-            url = server_address(server.url)
+            address = server_address(url)
         except ValueError as error:
             raise ToolError(f"{CONFIGURATION_ERROR} the url {error}") from None
-        if not server.credential:
-            return Reach(server.seconds, url=server.url)
-        stored = await self._stored(server.credential, url)
-        return Reach(server.seconds, url=server.url, token=stored.token, pins=stored.pins)
+        # Authors of assistants may use a secret; they must not be able to send it to themselves.
+        if server.credential and address != stored.url:
+            raise ToolError(
+                f"{CONFIGURATION_ERROR} the credential {server.credential!r} is for another server "
+                "than the binding's url.",
+                kind="foreign_credential",
+            )
+        return Reach(server.seconds, url=url, token=stored.token, pins=stored.pins)
 
     def _command(self, name: str) -> tuple[str, ...]:
         command = self.commands.get(name)
@@ -81,8 +87,8 @@ class AssistantServers:
             )
         return command
 
-    async def _stored(self, name: str, url: str) -> McpServer:
-        """Return the organisation's settings of a server, if they belong to that server."""
+    async def _stored(self, name: str) -> McpServer:
+        """Return the organisation's settings of a server."""
         settings = await settings_of(self.settings, self.assistant, CONFIGURATION_ERROR)
         if name not in settings.mcp_servers:
             raise ToolError(
@@ -91,15 +97,7 @@ class AssistantServers:
                 kind="unknown_credential",
                 diagnosis=f"Set mcp_servers.{name}, with url and token, in its settings.",
             )
-        server = settings.mcp_servers[name]
-        # Authors of assistants may use a secret; they must not be able to send it to themselves.
-        if url != server.url:
-            raise ToolError(
-                f"{CONFIGURATION_ERROR} the credential {name!r} is for another server than the "
-                "binding's url.",
-                kind="foreign_credential",
-            )
-        return server
+        return settings.mcp_servers[name]
 
 
 def _with_place(error: ToolError, reach: Reach) -> ToolError:

@@ -83,7 +83,11 @@ class DspyRouter:
     ) -> Any:  # noqa: ANN401 - see below
         """Return the program with the available tools and its compiled examples of them."""
         predict = predictor(dspy, names)
-        predict.demos = _demos(dspy, tools)
+        predict.demos = [
+            dspy.Example(so_far=_NOTHING, request=request, tool=tool.name)
+            for tool in tools
+            for request, _ in tool.examples
+        ]
         if self.program is not None:
             predict.load(str(self.program))
             predict.demos = [demo for demo in predict.demos if demo["tool"] in names]
@@ -117,14 +121,6 @@ def _dspy() -> Any:  # noqa: ANN401 - see above
     # Without this, its first use fetches a list of prices from the internet.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "true")
     return import_module(_PACKAGE)
-
-
-def _demos(dspy: Any, tools: Sequence[Candidate]) -> list[Any]:  # noqa: ANN401 - see above
-    return [
-        dspy.Example(so_far=_NOTHING, request=request, tool=tool.name)
-        for tool in tools
-        for request, _ in tool.examples
-    ]
 
 
 def _model(dspy: Any, ask: AskModel, loop: asyncio.AbstractEventLoop) -> Any:  # noqa: ANN401 - see above

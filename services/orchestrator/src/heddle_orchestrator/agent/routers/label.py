@@ -96,7 +96,8 @@ class LabelRouter:
         logprobs = await self._calibrated_logprobs(ask, prompt, tools, labels)
         if scores:
             scores = {
-                name: affinity + _clipped(logprobs[name]) * _LOGPROB_WEIGHT
+                name: affinity
+                + max(-_MAX_LOGPROB, min(_MAX_LOGPROB, logprobs[name])) * _LOGPROB_WEIGHT
                 for name, affinity in scores.items()
             }
         else:
@@ -156,10 +157,6 @@ def _affinities(tools: Sequence[Candidate]) -> dict[str, float]:
 def _lead(scores: _Scores) -> float:
     best, second, *_ = sorted(scores.values(), reverse=True)
     return best - second
-
-
-def _clipped(value: float) -> float:
-    return max(-_MAX_LOGPROB, min(_MAX_LOGPROB, value))
 
 
 def _descriptions(

@@ -137,10 +137,8 @@ def kind_of(request: str) -> Kind:
     """Return the kind of a request: the first row of the matrix with a keyword in it."""
     text = _IDIOMS.sub(" ", " ".join(request.casefold().split()))
     for kind, pattern in _KEYWORDS:
-        if pattern.search(text) and not (kind is Kind.FACTUAL and _complex(text)):
+        if pattern.search(text) and not (
+            kind is Kind.FACTUAL and (len(text.split()) > _MAX_FACTUAL_WORDS or text.count("?") > 1)
+        ):
             return kind
     return Kind.AMBIGUOUS
-
-
-def _complex(text: str) -> bool:
-    return len(text.split()) > _MAX_FACTUAL_WORDS or text.count("?") > 1

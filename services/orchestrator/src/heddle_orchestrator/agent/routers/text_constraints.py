@@ -76,7 +76,13 @@ def _choice(schema: Mapping[str, Any], parts: Sequence[str]) -> Mapping[str, Any
     if fitting := _fitting(schema, parts):
         return {"enum": fitting}
     if isinstance(pattern := schema.get("pattern"), str):
-        return {**schema, "pattern": _portable(pattern)}
+        return {
+            **schema,
+            "pattern": _PATTERN_PARTS.sub(
+                lambda part: part[0].replace(r"\d", "0-9" if part[0].startswith("[") else "[0-9]"),
+                pattern,
+            ),
+        }
     raise NoFittingTextError
 
 
@@ -105,10 +111,3 @@ def parts_of(text: str) -> list[str]:
     distinct = [run for run in dict.fromkeys(runs) if run][:_MAX_PARTS]
     whole = text.strip().strip(_PUNCTUATION)
     return [*distinct, *([whole] if whole and whole not in distinct else [])]
-
-
-def _portable(pattern: str) -> str:
-    r"""Return a pattern with `[0-9]` for `\d`: llama.cpp ignores patterns with this escape."""
-    return _PATTERN_PARTS.sub(
-        lambda part: part[0].replace(r"\d", "0-9" if part[0].startswith("[") else "[0-9]"), pattern
-    )

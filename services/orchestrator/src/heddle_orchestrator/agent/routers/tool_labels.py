@@ -34,7 +34,7 @@ def labels_of(tools: Sequence[Candidate]) -> dict[str, str]:
         taken = {label[:_PREFIX_CHARS] for label in labels.values()}
         labels[tool.name] = next(
             (word for word in _label_words(tool, others) if word[:_PREFIX_CHARS] not in taken),
-            _letter(len(labels)),
+            chr(ord("a") + len(labels) % 26),
         )
     return labels
 
@@ -155,7 +155,3 @@ def label_logprobs(logprobs_json: str, labels: Mapping[str, str]) -> dict[str, f
         if len(fits) == 1:
             probabilities[fits[0]] += math.exp(min(logprob, 0.0))
     return {name: math.log(max(value, _MIN_PROBABILITY)) for name, value in probabilities.items()}
-
-
-def _letter(number: int) -> str:
-    return chr(ord("a") + number % 26)
