@@ -90,7 +90,8 @@ def test_a_course_from_its_first_learner_to_the_questions(school: School) -> Non
         with school.screen(teacher=True, theme=theme, width=width) as screen:
             page = screen.page
             page.goto(address)
-            words = page.get_by_role("list", name="In their words")
+            expect(page.get_by_text("3 similar questions of 3 learners")).to_be_visible()
+            words = page.get_by_role("list", name=re.compile("What is shed"))
             expect(words.get_by_text(re.compile("What is shed"))).to_have_count(3)
             screen.settle()
             screen.check()

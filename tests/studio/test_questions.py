@@ -61,7 +61,9 @@ def test_a_question_is_saved_while_trying_and_repeated_from_the_empty_trial(
         page.get_by_role("button", name="Send").click()
         page.get_by_role("button", name="Save this question").click()
         expect(page.get_by_role("button", name="This question is saved")).to_be_disabled()
-        assert saved(development, identifier) == [{"title": "", "text": "What is a shed?"}]
+        assert saved(development, identifier) == [
+            {"title": "", "text": "What is a shed?", "expected": ""}
+        ]
         page.get_by_role("button", name="Clear").click()
         page.get_by_role("button", name="What is a shed?").click()
         expect(page.get_by_text("Asked: What is a shed?").first).to_be_visible()

@@ -30,6 +30,9 @@ def area(width: float) -> float:
 
 See [1]. <img src=x onerror="document.title='taken'"> \href{javascript:alert(1)}{x}
 """
+REPORTED = "Executing inline event handler"
+"""Chromium's report of what `RICH` would execute. It comes too of a text that is only read, in a
+document that is not shown, before what could execute is left out."""
 PAUSE_SECONDS = 0.1
 
 

@@ -19,6 +19,7 @@ from heddle.audit.v1 import audit_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.conversation.v1 import batches_pb2_grpc, conversation_pb2_grpc
 from heddle.group.v1 import group_pb2_grpc, insights_pb2_grpc
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
@@ -118,6 +119,7 @@ class AssistantsSettings(AccountSettings):
     )
     orchestrator_address: addresses.OrchestratorAddress = addresses.ORCHESTRATOR
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
+    knowledge_address: addresses.KnowledgeAddress = addresses.KNOWLEDGE
     migrate_on_read: bool = Field(
         default=True,
         description="Migrate an assistant of an older format to the newest one when it is first "
@@ -185,13 +187,16 @@ async def connect(settings: AssistantsSettings) -> AsyncGenerator[OtherServices]
     """Yield the clients of the services at the addresses of `settings`."""
     services = orchestrator_pb2.DESCRIPTOR.services_by_name.values()
     contract = connector_pb2.DESCRIPTOR.services_by_name.values()
+    embedding = knowledge_pb2.DESCRIPTOR.services_by_name.values()
     async with (
         service_channel(settings, settings.orchestrator_address, *services) as orchestrator,
         service_channel(settings, settings.connector_address, *contract) as connector,
+        service_channel(settings, settings.knowledge_address, *embedding) as knowledge,
     ):
         yield OtherServices(
             orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
             connector_pb2_grpc.ConnectorServiceStub(connector),
+            knowledge_pb2_grpc.KnowledgeServiceStub(knowledge),
         )
 
 
@@ -326,7 +331,7 @@ async def app(
             ),
             bind(
                 insights_pb2_grpc.add_InsightServiceServicer_to_server,
-                InsightServicer(database, catalog, audit.people),
+                InsightServicer(database, catalog, audit.people, services),
             ),
             accounts,
         ]

@@ -30,4 +30,7 @@ class QuestionServicer(pb_grpc.QuestionServiceServicer):
 
 
 def _messages(questions: Questions) -> list[pb.SavedQuestion]:
-    return [pb.SavedQuestion(title=title, text=text) for title, text in questions.items]
+    return [
+        pb.SavedQuestion(title=title, text=text, expected=expected)
+        for title, text, expected in questions.items
+    ]

@@ -22,6 +22,7 @@ from heddle_assistants.repository.writer import held_row
 MAX_QUESTIONS = 100
 MAX_TEXT = 10_000
 MAX_TITLE = 200
+_MOST = {"title": MAX_TITLE, "text": MAX_TEXT, "expected": MAX_TEXT}
 
 
 class Questions(NamedTuple):
@@ -29,7 +30,7 @@ class Questions(NamedTuple):
 
     assistant: int
     items: list[list[str]]
-    """The title and the text of each."""
+    """The title, the text and what is expected of each. Older rows lack the last."""
     revision: int
 
     @property
@@ -68,7 +69,7 @@ class QuestionStore:
         """
         check(questions)
         await self._catalog.editable(identifier, identity)
-        items = [[each.title, each.text] for each in questions]
+        items = [[each.title, each.text, each.expected] for each in questions]
         async with self._audit.writing() as (connection, changes):
             row = await held_row(connection, identifier, identity, "")
             before = await _stored(connection, row)
@@ -98,12 +99,10 @@ def check(questions: Sequence[pb.SavedQuestion]) -> None:
         place = f"questions[{index}]"
         if not question.text.strip():
             violations.append(Violation(f"{place}.text", "must not be empty"))
-        if len(question.text) > MAX_TEXT:
-            what = f"must have at most {MAX_TEXT} characters"
-            violations.append(Violation(f"{place}.text", what))
-        if len(question.title) > MAX_TITLE:
-            what = f"must have at most {MAX_TITLE} characters"
-            violations.append(Violation(f"{place}.title", what))
+        for name, most in _MOST.items():
+            if len(getattr(question, name)) > most:
+                what = f"must have at most {most} characters"
+                violations.append(Violation(f"{place}.{name}", what))
     if violations:
         raise InvalidRequestError("The questions are not valid.", violations)
 
@@ -113,4 +112,5 @@ async def _stored(connection: AsyncConnection, row: Row) -> Questions:
     record = (await connection.execute(query)).one_or_none()
     if record is None:
         return Questions(row.id, [], 0)
-    return Questions(row.id, json.loads(record.questions or "[]"), record.revision)
+    items = [[*each, ""][: len(_MOST)] for each in json.loads(record.questions or "[]")]
+    return Questions(row.id, items, record.revision)
