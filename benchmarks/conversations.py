@@ -11,13 +11,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from heddle.conversation.v1 import conversation_pb2 as pb
 from heddle_assistants.audit.log import open_audit_log
-from heddle_assistants.conversations.answers import Answers
+from heddle_assistants.conversations.answers import ConversationServicer
 from heddle_assistants.conversations.items import Line, add
 from heddle_assistants.conversations.owners import Owners, now, writing
-from heddle_assistants.conversations.store import Conversations, extended, find
+from heddle_assistants.conversations.store import extended, find
 from heddle_assistants.conversations.words import texts_of, words_of
 from heddle_assistants.database.encryption import Keys
 from heddle_assistants.database.schema import SCHEMA, conversation_items
@@ -32,6 +33,8 @@ from sqlalchemy import select
 
 _CONVERSATIONS, _TURNS, _ROUNDS = 2_000, 50, 5
 _VOCABULARY, _WORDS = 20_000, 60
+_NO_CONTEXT: Any = None
+"""The context of a call, which the service does not read."""
 _RANDOM = random.Random(1)  # noqa: S311 - a fixed sequence
 
 
@@ -45,8 +48,7 @@ async def main() -> None:
             owners = Owners(keys)
             audit = await open_audit_log(database, keys)
             counting = Counting(Rows(database), audit.people)
-            stored = Conversations(database, owners, 365, counting)
-            answers = Answers(database, owners, counting)
+            stored = ConversationServicer(database, owners, 365, counting)
             identifier = await _fill(database, owners, stored)
             search = pb.ListConversationsRequest(text="wordxyz heddle", page_size=20)
             turn = iter(range(_ROUNDS))
@@ -60,22 +62,26 @@ async def main() -> None:
                     conversation=identifier,
                 )
                 items = [_item(f"msg_{name}_{role}", role) for role in ("user", "assistant")]
-                return await answers.put(
-                    pb.PutResponseRequest(response=response, input=items[:1], output=items[1:])
+                return await stored.PutResponse(
+                    pb.PutResponseRequest(response=response, input=items[:1], output=items[1:]),
+                    _NO_CONTEXT,
                 )
 
             context = pb.GetContextRequest(conversation=identifier)
-            await _measure("context of a turn", lambda: answers.context(context))
+            await _measure("context of a turn", lambda: stored.GetContext(context, _NO_CONTEXT))
             await _measure("store a turn", put)
-            await _measure("search sealed words", lambda: stored.page(search))
+            await _measure(
+                "search sealed words", lambda: stored.ListConversations(search, _NO_CONTEXT)
+            )
             await _measure("search sealed texts", lambda: _search_texts(database, owners))
 
 
-async def _fill(database: Database, owners: Owners, stored: Conversations) -> str:
+async def _fill(database: Database, owners: Owners, stored: ConversationServicer) -> str:
     """Store conversations; return one of them."""
     identifier = ""
     for number in range(_CONVERSATIONS):
-        identifier = (await stored.create(pb.Conversation(title="Looms"), [])).id
+        new = pb.CreateConversationRequest(conversation=pb.Conversation(title="Looms"))
+        identifier = (await stored.CreateConversation(new, _NO_CONTEXT)).conversation.id
         items = [
             _item(f"i{number}_{turn}_{role}", role)
             for turn in range(_TURNS)

@@ -47,16 +47,13 @@ from heddle_assistants.assistants.servicer import AssistantServicer
 from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.audit.servicer import AuditServicer
 from heddle_assistants.batches.servicer import BatchServicer
-from heddle_assistants.batches.store import Batches as RequestBatches
-from heddle_assistants.batches.store import expire as expire_batches
+from heddle_assistants.batches.servicer import expire as expire_batches
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.catalog.folder import FolderAssistants
 from heddle_assistants.catalog.folder_checks import FolderChecks
-from heddle_assistants.conversations.answers import Answers
+from heddle_assistants.conversations.answers import ConversationServicer
 from heddle_assistants.conversations.expiry import expire as expire_conversations
 from heddle_assistants.conversations.owners import Owners, reseal_owner_keys
-from heddle_assistants.conversations.servicer import ConversationServicer
-from heddle_assistants.conversations.store import Conversations
 from heddle_assistants.database.schema import SCHEMA
 from heddle_assistants.following.applying import Applying
 from heddle_assistants.following.claims import Claims
@@ -75,7 +72,6 @@ from heddle_assistants.other_services import OtherServices
 from heddle_assistants.people.data import DatabaseData
 from heddle_assistants.prompts.servicer import PromptServicer
 from heddle_assistants.questions.servicer import QuestionServicer
-from heddle_assistants.questions.store import QuestionStore
 from heddle_assistants.repository.batches import Batches
 from heddle_assistants.repository.deleting import Deletions
 from heddle_assistants.repository.migrating import Migrations
@@ -269,7 +265,7 @@ async def app(
             ),
             bind(
                 questions_pb2_grpc.add_QuestionServiceServicer_to_server,
-                QuestionServicer(QuestionStore(database, audit, catalog)),
+                QuestionServicer(database, audit, catalog),
             ),
             bind(
                 rows_pb2_grpc.add_RowServiceServicer_to_server,
@@ -316,14 +312,11 @@ async def app(
             ),
             bind(
                 conversation_pb2_grpc.add_ConversationServiceServicer_to_server,
-                ConversationServicer(
-                    Conversations(database, owners, settings.conversation_days, counting),
-                    Answers(database, owners, counting),
-                ),
+                ConversationServicer(database, owners, settings.conversation_days, counting),
             ),
             bind(
                 batches_pb2_grpc.add_BatchServiceServicer_to_server,
-                BatchServicer(RequestBatches(database, owners)),
+                BatchServicer(database, owners),
             ),
             bind(
                 group_pb2_grpc.add_GroupServiceServicer_to_server,

@@ -22,7 +22,7 @@ _LEAST_SIMILARITY = 0.65
 Of 21 questions in four languages, it joins "When is the exam?" and "What is the date of the final
 exam?" (0.85), and separates "How is the grade computed?" from "When is the exam?" (0.40).
 """
-_MAX_CHARACTERS = 1_000
+_COMPARED_CHARACTERS = 1_000
 _TIMEOUT_SECONDS = 10.0
 log = structlog.get_logger(__name__)
 
@@ -41,7 +41,7 @@ async def similar(
     """
     if (stub := services.knowledge) is None or len(copies) < LEAST_LEARNERS:
         return []
-    texts = list(dict.fromkeys(each.question.text[:_MAX_CHARACTERS] for each in copies))
+    texts = list(dict.fromkeys(each.question.text[:_COMPARED_CHARACTERS] for each in copies))
     request = knowledge_pb2.EmbedTextsRequest(texts=texts)
     options = call_options(context, _TIMEOUT_SECONDS)
     options["timeout"] /= 2  # without groups the questions are still listed
@@ -54,13 +54,11 @@ async def similar(
     return await asyncio.to_thread(_groups, copies, vectors)
 
 
-def _groups(
-    copies: Sequence[Copy], vectors: dict[str, list[float]]
-) -> list[pb.SimilarQuestions]:
+def _groups(copies: Sequence[Copy], vectors: dict[str, list[float]]) -> list[pb.SimilarQuestions]:
     """Add each question to the group whose first question is closest, or begin a group with it."""
     groups: list[tuple[list[float], list[Copy]]] = []
     for each in copies:
-        vector = vectors[each.question.text[:_MAX_CHARACTERS]]
+        vector = vectors[each.question.text[:_COMPARED_CHARACTERS]]
         near = [(sum(map(mul, vector, first)), at) for at, (first, _) in enumerate(groups)]
         similarity, at = max(near, default=(0.0, 0))
         if similarity >= _LEAST_SIMILARITY:
