@@ -34,10 +34,16 @@ REPORTED = "Executing inline event handler"
 """Chromium's report of what `RICH` would execute. It comes too of a text that is only read, in a
 document that is not shown, before what could execute is left out."""
 PAUSE_SECONDS = 0.1
+TOKEN_SECONDS = 0.01
+LONG = 20
+"""How often the long answer has the rich one."""
 
 
 async def complete(request: web.Request) -> web.StreamResponse:
-    """Answer the last question: `slowly`, `rich`, `short of space`, `fail`, or with an echo."""
+    """Answer the last question: `slowly`, `rich`, `short of space`, `fail`, or with an echo.
+
+    `quickly` makes the rich answer a long one of 100 tokens a second.
+    """
     body = await request.json()
     question = _text(body["messages"][-1])
     if "fail" in question:
@@ -46,6 +52,8 @@ async def complete(request: web.Request) -> web.StreamResponse:
     pause = 0.0
     if "slowly" in question:
         text, pause = " ".join(f"word{number}" for number in range(60)), PAUSE_SECONDS
+    if "quickly" in question:
+        text, pause = RICH * LONG, TOKEN_SECONDS
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
     for piece in text.split(" "):
