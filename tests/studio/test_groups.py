@@ -104,7 +104,7 @@ def test_a_course_from_its_first_learner_to_the_questions(school: School) -> Non
             if width == PHONE:
                 first = words.get_by_role("listitem").first
                 first.get_by_role("button", name="Add to saved questions").click()
-                expect(first.get_by_role("button", name="Saved")).to_be_visible()
+                expect(first.get_by_role("link", name="Saved")).to_be_visible()
                 first.get_by_role("link", name="Try it in the editor").click()
                 expect(page.get_by_label("Your question")).to_have_value(re.compile("shed"))
 
