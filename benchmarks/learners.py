@@ -165,16 +165,16 @@ def _text(item: dict[str, Any]) -> str:
     return "".join(part["text"] for part in item["content"])
 
 
-def _report(seen: Seen, asked: int, cpu: float, seconds: float) -> bool:
+def _report(seen: Seen, questions: int, cpu: float, seconds: float) -> bool:
     for fault in seen.faults[:10]:
         print(fault)
-    print(f"{len(seen.first)} of {asked} answers in {seconds:.0f} s, {len(seen.faults)} faults")
+    print(f"{len(seen.first)} of {questions} answers in {seconds:.0f} s, {len(seen.faults)} faults")
     for name, times in (("first word", seen.first), ("end", seen.whole)):
         parts = statistics.quantiles(times, n=20, method="inclusive")
         shown = (value * _MILLISECONDS for value in (parts[9], parts[-1], max(times)))
         print(f"{name:<12}" + "median {:.0f} ms, p95 {:.0f} ms, most {:.0f} ms".format(*shown))
     load = os.getloadavg()[0]
-    print(f"CPU of a turn {cpu / asked * _MILLISECONDS:.1f} ms; load of the machine {load:.1f}")
+    print(f"CPU of a turn {cpu / questions * _MILLISECONDS:.1f} ms; load of the machine {load:.1f}")
     late = statistics.quantiles(seen.first, n=20, method="inclusive")[-1] > _ALLOWED_SECONDS
     return not (seen.faults or late)
 

@@ -17,7 +17,7 @@ from integration.people.traces import traces
 from integration.whole import whole
 
 CANARY = "quetzalcoatlus"
-"""A word of the learner, which nobody else may see."""
+"""A word that only the learner may see."""
 COURSE = "Weaving for pterosaurs"
 """The title of the group."""
 ROLES = {
@@ -34,7 +34,7 @@ ROLES = {
 }
 LEARNERS = ("learner", "classmate", "third")
 OWN = {"learner"}
-"""Those who may reach a conversation: nobody else, whatever their role."""
+"""The only user who may reach a conversation."""
 TEACHING = {"teacher", "administrator", "operator"}
 """Those who manage the group, and read the counts of its assistant."""
 ABOUT = re.compile(r"/v1/(conversations|responses)|/groups|/insights")

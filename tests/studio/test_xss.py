@@ -122,7 +122,7 @@ def names_everywhere(studio: Studio, payloads: Sequence[str]) -> tuple[list[str]
 
     Returns the paths of pages, and the conversations with an attachment of that name.
     """
-    pages, conversations = [], []
+    pages, conversations, assistant = [], [], ""
     for payload in payloads:
         assistant = create(studio, f"named_{uuid4().hex}", payload)
         path = f"/assistants/{assistant}"
@@ -155,7 +155,7 @@ def names_everywhere(studio: Studio, payloads: Sequence[str]) -> tuple[list[str]
             f"groups/{group}",
         ]
     texts = [{"title": each, "text": each, "expected": each} for each in payloads]
-    questions = studio.client.put(f"{path}/questions", json={"questions": texts})
+    questions = studio.client.put(f"/assistants/{assistant}/questions", json={"questions": texts})
     assert questions.is_success, questions.text
     return [*pages, f"assistants/{assistant}/questions"], conversations
 
