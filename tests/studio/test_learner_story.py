@@ -75,7 +75,7 @@ class Course:
         options = {"allow_failing_providers": True}
         client.put("/organizations/uni", json=body, params=options).raise_for_status()
         headers = {"authorization": f"Bearer {self.classmates[0]}"}
-        while client.get("/me", headers=headers).json()["chat"]["questions_read"] != bool(days):
+        while client.get("/v1/me", headers=headers).json()["chat"]["questions_read"] != bool(days):
             time.sleep(0.1)  # services know settings for some seconds
 
 

@@ -133,7 +133,8 @@ def names_everywhere(studio: Studio, payloads: Sequence[str]) -> tuple[list[str]
             "starter_questions": [payload],
         }
         studio.client.put(path, json=body).raise_for_status()
-        group = _post(studio, "/groups", title=payload, assistants=[assistant])
+        members = {"assistants": [assistant], "teachers": ["ana@example.org"]}
+        group = _post(studio, "/groups", title=payload, **members)
         content = [
             {"type": "input_text", "text": payload},
             {
