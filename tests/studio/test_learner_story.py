@@ -223,6 +223,9 @@ def teacher_sees(keys: Keyboard, course: Course, view: tuple[str, str, int], *, 
         expect(page.get_by_text("quetzalcoatlus")).to_have_count(0)
     else:
         expect(page.get_by_text(keys.text("insights.words.off"))).to_be_visible()
+    keys.press(keys.link("groups.asked"))
+    expect(page.get_by_role("heading", name=keys.text("insights.title"))).to_be_in_viewport()
+    page.get_by_role("heading", name=keys.text("insights.words")).scroll_into_view_if_needed()
     seen(keys, f"teacher-{'reads' if texts else 'counts'}", view)
 
 
