@@ -66,7 +66,7 @@ def test_the_first_token_is_shown_at_once(school: School) -> None:
             page.wait_for_function("globalThis.painted")
             seconds.append(page.evaluate("(painted - arrived) / 1000"))
     assert all(each > 0 for each in seconds), seconds
-    assert statistics.median(seconds) <= MAX_SECONDS, seconds
+    assert statistics.median(seconds) <= BUSY_MAX_SECONDS, seconds
 
 
 @pytest.mark.alone
