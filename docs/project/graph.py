@@ -57,7 +57,7 @@ RECORDED = {
     # groups of learners with codes, members and claims, and counts of what they ask; 420 store
     # batches of requests, encrypted, with claims and results; 170 copy questions for teachers, and
     # 115 store texts of extensions.
-    "heddle_assistants": 17_760,
+    "heddle_assistants": 17_710,
     # 3,300 lines read tool calls that models write as text, 1,600 are an HTTP client that tolerates
     # odd answers of providers, and 1,300 are the interface and the test kit for other connectors.
     "heddle_connector": 12_400,
@@ -87,7 +87,7 @@ RECORDED = {
     # to depend on that one.
     "heddle_conversion": 1_800,
     # The members above their targets, for the reasons above.
-    TOTAL: 131_000,
+    TOTAL: 130_940,
 }
 """The limit of each package that is above its target: its lines, rounded up. It may only fall.
 

@@ -21,7 +21,12 @@ async def test_questions_are_saved_replaced_and_deleted(shelf: Library) -> None:
     path = f"/assistants/{number}/questions"
     empty = await ana.get(path)
     assert empty.json() == {"questions": []}
-    body = {"questions": [{"title": "B", "text": "Why?"}, {"title": "A", "text": "What?"}]}
+    body = {
+        "questions": [
+            {"title": "B", "text": "Why?", "expected": "Because.\nSo."},
+            {"title": "A", "text": "What?", "expected": ""},
+        ]
+    }
     saved = await ana.put(path, json=body, headers={"if-match": empty.headers["etag"]})
     assert (saved.status_code, saved.json()) == (200, body)
     read = await shelf["head"].get(path)
@@ -43,8 +48,13 @@ async def test_questions_are_saved_replaced_and_deleted(shelf: Library) -> None:
 async def test_wrong_questions_are_refused_with_their_place(shelf: Library) -> None:
     ana = shelf["ana"]
     number = (await ana.post("/assistants", json=TUTOR)).json()["id"]
-    wrong = [{"text": "ok"}, {"text": " "}, {"title": "x" * 201, "text": "ok"}]
+    wrong = [
+        {"text": "ok"},
+        {"text": " "},
+        {"title": "x" * 201, "text": "ok"},
+        {"text": "ok", "expected": "x" * 10_001},
+    ]
     response = await ana.put(f"/assistants/{number}/questions", json={"questions": wrong})
     assert response.status_code == 400
     fields = [each["field"] for each in response.json()["error"]["violations"]]
-    assert fields == ["questions[1].text", "questions[2].title"]
+    assert fields == ["questions[1].text", "questions[2].title", "questions[3].expected"]

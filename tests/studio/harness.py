@@ -71,7 +71,7 @@ class Screen:
         width = self.page.evaluate("document.documentElement.scrollWidth")
         assert width <= self.page.evaluate("window.innerWidth"), f"the screen is {width} px wide"
         messages = [text for text in self.messages if not any(part in text for part in expected)]
-        assert messages == []
+        assert messages == [], messages
 
     def violations(self) -> list[str]:
         """Return what axe says against the screen."""

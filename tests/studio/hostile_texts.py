@@ -69,6 +69,7 @@ MARKDOWN = (
     "```python\n<img src=x onerror=alert(1)> # <script>alert(1)</script>\n```",
     "```<script>alert(1)</script>\nx\n```",
     r"$\def\a{\a\a}\a$",
+    r"$\htmlId{x}{\class{y}{\cssId{z}{\style{background:url(https://evil.example/q.png)}{x}}}}$",
 )
 PAYLOADS = (*HTML, *MARKDOWN)
 _SAFE_LINKS = {"http:", "https:", "mailto:"}

@@ -17,7 +17,7 @@ from studio.cut_line import CutLine
 from studio.harness import KEY, LANGUAGES, PHONE, ROOT, VIEWS, Screen, running
 from studio.school import SHUTTLE, School
 from studio.speed import MAX_SECONDS, seconds_until_painted
-from studio.tutor import tutor
+from studio.tutor import REPORTED, tutor
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 MAX_FIRST_SCREEN_BYTES = 90_000
@@ -77,18 +77,18 @@ def test_every_state_is_accessible_and_fits(school: School, theme: str, width: i
         expect(page.locator(".katex").first).to_be_visible()
         expect(page.locator(".hljs-keyword").first).to_be_visible()
         stored(page)
-        screen.check()
+        screen.check(expected=(REPORTED,))
         screen.picture(f"chat-{theme}-{width}")
         page.get_by_role("button", name="Not helpful").click()
         page.get_by_label("What about it?").fill("Too short.")
-        screen.check()
+        screen.check(expected=(REPORTED,))
         ask(page, "short of space")
         expect(page.get_by_role("button", name="Continue")).to_be_visible()
         ask(page, "fail")
         expect(page.get_by_role("button", name="Try again")).to_be_visible()
         page.get_by_role("button", name="Manage this conversation").click()
         expect(page.get_by_text("Kept until")).to_be_visible()
-        screen.check()
+        screen.check(expected=(REPORTED,))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -115,7 +115,7 @@ def test_a_rich_answer_is_set_and_runs_nothing(school: School) -> None:
         assert page.evaluate("navigator.clipboard.readText()").startswith("def area(width")
         assert page.title() != "taken"
         assert answer.locator("a, script, [onerror], [style*=expression]").count() == 0
-        screen.check()
+        screen.check(expected=(REPORTED,))
 
 
 def test_a_source_opens_at_its_page_also_after_a_reload(school: School) -> None:
@@ -131,7 +131,7 @@ def test_a_source_opens_at_its_page_also_after_a_reload(school: School) -> None:
         page.get_by_text("Searched documents").click()
         expect(page.get_by_text(re.compile(r"^Documents \d"))).to_be_visible()
         screen.settle()
-        screen.check()
+        screen.check(expected=(REPORTED,))
         page.keyboard.press("Escape")
         expect(drawer).to_have_count(0)
     with school.screen() as screen:
@@ -144,7 +144,7 @@ def test_a_source_opens_at_its_page_also_after_a_reload(school: School) -> None:
         # Learners may not read the collection, but see the page that their answer cites.
         expect(drawer.get_by_role("img", name="Picture of page 2")).to_be_visible()
         screen.settle()
-        screen.check()
+        screen.check(expected=(REPORTED,))
 
 
 def test_a_reload_and_a_lost_connection_find_the_answer_again(school: School) -> None:

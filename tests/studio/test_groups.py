@@ -90,7 +90,8 @@ def test_a_course_from_its_first_learner_to_the_questions(school: School) -> Non
         with school.screen(teacher=True, theme=theme, width=width) as screen:
             page = screen.page
             page.goto(address)
-            words = page.get_by_role("list", name="In their words")
+            expect(page.get_by_text("3 similar questions of 3 learners")).to_be_visible()
+            words = page.get_by_role("list", name=re.compile("What is shed"))
             expect(words.get_by_text(re.compile("What is shed"))).to_have_count(3)
             screen.settle()
             screen.check()
@@ -103,7 +104,7 @@ def test_a_course_from_its_first_learner_to_the_questions(school: School) -> Non
             if width == PHONE:
                 first = words.get_by_role("listitem").first
                 first.get_by_role("button", name="Add to saved questions").click()
-                expect(first.get_by_role("button", name="Saved")).to_be_visible()
+                expect(first.get_by_role("link", name="Saved")).to_be_visible()
                 first.get_by_role("link", name="Try it in the editor").click()
                 expect(page.get_by_label("Your question")).to_have_value(re.compile("shed"))
 

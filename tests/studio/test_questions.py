@@ -1,15 +1,28 @@
 """Saved questions: kept with an assistant, asked again after an edit, two versions side by side."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from heddle_runtime.http.egress import SETTING
+from playwright.sync_api import Browser, Page, expect
 from studio.editing import change, new_assistant, open_editor, stored
-from studio.harness import VIEWS, Studio
+from studio.harness import KEY, VIEWS, Studio, running
+from studio.school import School
+from studio.tutor import tutor
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 SHED = {"title": "Sheds", "text": "What is a shed?"}
 WEFT = {"title": "", "text": "What is a weft?"}
+
+
+@pytest.fixture(scope="module")
+def school(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[School]:
+    """A school whose provider is the tutor, who finds the first of the facts in each answer."""
+    folder = tmp_path_factory.mktemp("judged")
+    settings = {"HEDDLE_GATEWAY_API_KEY": KEY, SETTING: "127.0.0.0/8"}
+    with tutor() as url, running(folder, browser, **settings) as studio:
+        yield School(studio, url)
 
 
 def with_questions(studio: Studio, name: str) -> str:
@@ -61,7 +74,9 @@ def test_a_question_is_saved_while_trying_and_repeated_from_the_empty_trial(
         page.get_by_role("button", name="Send").click()
         page.get_by_role("button", name="Save this question").click()
         expect(page.get_by_role("button", name="This question is saved")).to_be_disabled()
-        assert saved(development, identifier) == [{"title": "", "text": "What is a shed?"}]
+        assert saved(development, identifier) == [
+            {"title": "", "text": "What is a shed?", "expected": ""}
+        ]
         page.get_by_role("button", name="Clear").click()
         page.get_by_role("button", name="What is a shed?").click()
         expect(page.get_by_text("Asked: What is a shed?").first).to_be_visible()
@@ -159,3 +174,46 @@ def test_an_edit_that_outlived_a_reload_does_not_overwrite_other_questions(
         expect(page.get_by_role("button", name="Put mine after theirs")).to_be_visible()
         screen.check(expected=("409",))
     assert saved(development, identifier)[-1]["text"] == "What is theirs?"
+
+
+def test_answers_of_three_versions_are_scored_by_the_words_of_facts(development: Studio) -> None:
+    identifier = with_questions(development, "scored")
+    change(development, identifier, prompt_template="Second: {user_input}")
+    change(development, identifier, prompt_template="Third, and FÍRST: {user_input}")
+    facts = {**SHED, "expected": "first\n\nwhat is a shed\n"}
+    path = f"/assistants/{identifier}/questions"
+    development.client.put(path, json={"questions": [facts, WEFT]}).raise_for_status()
+    for theme, width in VIEWS:
+        with development.screen(theme=theme, width=width) as screen:
+            page = screen.page
+            screen.open(f"assistants/{identifier}/questions")
+            page.get_by_role("button", name="Compare with one more").click()
+            third = page.get_by_label("Compare with (2)")
+            third.select_option(index=3)
+            page.get_by_role("button", name="Ask 2 questions").click()
+            table = page.get_by_role("table", name="Facts in the answers")
+            whole = table.get_by_role("row", name=re.compile("All questions"))
+            expect(whole.get_by_role("cell")).to_have_text(
+                [re.compile(each) for each in ("2 of 2", "1 of 2", "2 of 2")]
+            )
+            expect(table.get_by_role("row")).to_have_count(3)
+            expect(page.get_by_text("missing")).to_have_count(1)
+            screen.check()
+            screen.picture(f"scores-{theme}-{width}")
+
+
+def test_a_model_says_which_facts_are_stated(school: School) -> None:
+    facts = {**SHED, "expected": "a gap between threads\nmade of glass"}
+    path = f"/assistants/{school.tutor}/questions"
+    saved = school.studio.client.put(path, json={"questions": [facts]}, headers=school.teacher)
+    saved.raise_for_status()
+    with school.screen(teacher=True) as screen:
+        page = screen.page
+        screen.open(f"assistants/{school.tutor}/questions")
+        page.get_by_label("Who checks the facts").select_option(label="m")
+        page.get_by_role("button", name="Ask the question").click()
+        row = page.get_by_role("row", name=re.compile("All questions"))
+        expect(row).to_contain_text("1 of 2")
+        missing = page.get_by_role("listitem").filter(has_text="missing")
+        expect(missing).to_have_text([re.compile("made of glass")] * 2)
+        screen.check()

@@ -1,8 +1,10 @@
 """Hostile texts of users, tools, documents and models execute nothing in the studio."""
 
 import re
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -28,6 +30,7 @@ async def breaking(call: ToolCall[ToolConfig]) -> ToolResult:
     """Fails with the question."""
     raise ToolError(call.query)
 '''
+EACH = 9
 _INSERT = "(html) => document.body.insertAdjacentHTML('beforeend', html)"
 
 
@@ -57,8 +60,8 @@ def create(studio: Studio, name: str, title: str) -> str:
     return str(response.json()["id"])
 
 
-def test_there_are_fifty_different_payloads() -> None:
-    assert len(set(PAYLOADS)) >= 50
+def test_there_are_sixty_different_payloads() -> None:
+    assert len(set(PAYLOADS)) >= 60
 
 
 @pytest.mark.parametrize("payload", [HTML[2], HTML[5]])
@@ -107,3 +110,67 @@ def test_the_chat_executes_nothing(hostile: Studio, *, policy: bool) -> None:
         page.get_by_role("list", name="Sources").last.get_by_role("button").first.click()
         page.get_by_role("complementary").wait_for()
         check(page, executed, "all of them, stored")
+
+
+def _post(studio: Studio, path: str, **body: object) -> str:
+    response = studio.client.post(path, json=body)
+    assert response.is_success, response.text
+    return str(response.json()["id"])
+
+
+def names_everywhere(studio: Studio, payloads: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Store texts as names of all that learners and teachers see.
+
+    Returns the paths of pages, and the conversations with an attachment of that name.
+    """
+    pages, conversations, assistant = [], [], ""
+    for payload in payloads:
+        assistant = create(studio, f"named_{uuid4().hex}", payload)
+        path = f"/assistants/{assistant}"
+        stored = studio.client.get(path).json()
+        body = {
+            **{key: stored[key] for key in ("name", "title", "description", "model", "tools")},
+            "prompt_template": stored["prompt_template"],
+            "starter_questions": [payload],
+        }
+        studio.client.put(path, json=body).raise_for_status()
+        members = {"assistants": [assistant], "teachers": ["ana@example.org"]}
+        group = _post(studio, "/groups", title=payload, **members)
+        content = [
+            {"type": "input_text", "text": payload},
+            {
+                "type": "input_file",
+                "filename": f"{payload}.md",
+                "file_data": f"data:text/markdown;base64,{b64encode(payload.encode()).decode()}",
+            },
+        ]
+        answer = [{"type": "output_text", "text": payload, "annotations": []}]
+        items = [
+            {"type": "message", "role": "user", "content": content},
+            {"type": "message", "role": "assistant", "content": answer},
+        ]
+        conversation = _post(studio, "/v1/conversations", title=payload, items=items)
+        conversations.append(conversation)
+        pages.append(f"chat/{conversation}")
+        if len(pages) % EACH == 0:  # lists show all titles
+            pages += [f"chat/new?assistant={assistant}", f"groups/{group}"]
+    texts = [{"title": each, "text": each, "expected": each} for each in payloads]
+    questions = studio.client.put(f"/assistants/{assistant}/questions", json={"questions": texts})
+    assert questions.is_success, questions.text
+    return [*pages, f"assistants/{assistant}/questions"], conversations
+
+
+def test_names_titles_and_attachments_execute_nothing(hostile: Studio) -> None:
+    pages, conversations = names_everywhere(hostile, PAYLOADS)
+    with watched(hostile, policy=False) as (page, executed):
+        for path in ("chat", "groups", "assistants", *pages):
+            page.goto(f"{hostile.url}/studio/{path}")
+            page.get_by_role("heading").first.wait_for(state="attached")
+            check(page, executed, path)
+            if path.rpartition("/")[2] in conversations:
+                page.get_by_role("button", name="Manage this conversation").click()
+                page.get_by_role("dialog").wait_for()
+                check(page, executed, path)
+    assert len(conversations) == len(PAYLOADS)
+    for each in conversations:
+        hostile.client.delete(f"/v1/conversations/{each}").raise_for_status()

@@ -30,11 +30,21 @@ def area(width: float) -> float:
 
 See [1]. <img src=x onerror="document.title='taken'"> \href{javascript:alert(1)}{x}
 """
+REPORTED = "Executing inline event handler"
+"""Chromium's report of what `RICH` would execute. It comes too of a text that is only read, in a
+document that is not shown, before what could execute is left out."""
 PAUSE_SECONDS = 0.1
+TOKEN_SECONDS = 0.01
+LONG = 20
+"""How often the long answer has the rich one."""
 
 
 async def complete(request: web.Request) -> web.StreamResponse:
-    """Answer the last question: `slowly`, `rich`, `short of space`, `fail`, or with an echo."""
+    """Answer the last question: `slowly`, `rich`, `short of space`, `fail`, or with an echo.
+
+    `quickly` makes the rich answer a long one of 100 tokens a second. Asked which of numbered facts
+    an answer states, the tutor finds the first one.
+    """
     body = await request.json()
     question = _text(body["messages"][-1])
     if "fail" in question:
@@ -43,6 +53,10 @@ async def complete(request: web.Request) -> web.StreamResponse:
     pause = 0.0
     if "slowly" in question:
         text, pause = " ".join(f"word{number}" for number in range(60)), PAUSE_SECONDS
+    if "\n\nFacts:\n1. " in question:
+        text = "1"
+    if "quickly" in question:
+        text, pause = RICH * LONG, TOKEN_SECONDS
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
     for piece in text.split(" "):

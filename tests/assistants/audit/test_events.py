@@ -44,11 +44,14 @@ UNAUDITED = {
     ("audit/people.py", "erase"): "changes events; the erasure of the person is an event",
     ("audit/log.py", "open_audit_log"): "begins the log",
     ("audit/log.py", "recording"): "adds events of others",
-    ("batches/store.py", "create"): "a person's own batch, which others cannot read",
-    ("batches/store.py", "cancel"): "a person's own batch, which others cannot read",
-    ("batches/store.py", "claim"): "assigns a batch to a process; changes no setting",
-    ("batches/store.py", "report"): "stores results; what runs of them changes is in the log",
-    ("batches/store.py", "expire"): "deletes what is kept for a month only",
+    ("batches/servicer.py", "CreateBatch"): "a person's own batch, which others cannot read",
+    ("batches/servicer.py", "CancelBatch"): "a person's own batch, which others cannot read",
+    ("batches/servicer.py", "ClaimBatch"): "assigns a batch to a process; changes no setting",
+    (
+        "batches/servicer.py",
+        "ReportBatch",
+    ): "stores results; what runs of them changes is in the log",
+    ("batches/servicer.py", "expire"): "deletes what is kept for a month only",
     ("conversations/expiry.py", "_expire"): "deletes what the settings no longer keep",
     ("conversations/owners.py", "reseal_owner_keys"): "changes no text, only its key's seal",
     ("conversations/owners.py", "writing"): "only owners read or change their conversations",
@@ -61,7 +64,7 @@ UNAUDITED = {
     ("usage/days.py", "expire"): "deletes what the settings no longer keep",
     ("usage/reservations.py", "reserve"): "counts what answers may consume; changes no setting",
     ("usage/recording.py", "record"): "counts what answers consume; changes no setting",
-    ("conversations/answers.py", "put"): "counts what is asked; changes no setting",
+    ("conversations/answers.py", "PutResponse"): "counts what is asked; changes no setting",
     ("conversations/answers.py", "_put"): "a person's own conversations, which others cannot read",
 }
 

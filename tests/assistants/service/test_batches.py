@@ -8,7 +8,7 @@ import pytest
 from assistants.serving import ADA, ADMIN, Service
 from heddle.conversation.v1 import batches_pb2 as pb
 from heddle.conversation.v1.batches_pb2_grpc import BatchServiceStub
-from heddle_assistants.batches.store import MAX_RUNNING, expire
+from heddle_assistants.batches.servicer import MAX_RUNNING, expire
 from heddle_assistants.database.schema import batch_results, batches
 from heddle_runtime.errors import ConflictError, InvalidRequestError, ResourceExhaustedError
 from heddle_runtime.identity.callers import SERVICE, Identity

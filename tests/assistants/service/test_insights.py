@@ -10,11 +10,21 @@ from heddle.assistant.v1 import assistant_pb2, sharing_pb2, sharing_pb2_grpc
 from heddle.conversation.v1 import conversation_pb2
 from heddle.group.v1 import group_pb2
 from heddle.group.v1 import insights_pb2 as pb
+from heddle.knowledge.v1 import knowledge_pb2
 from heddle.person.v1 import person_pb2, person_pb2_grpc
 from heddle_assistants.database.schema import learner_questions, question_days
-from heddle_assistants.insights.copies import expire
+from heddle_assistants.insights.copies import Copy, expire
+from heddle_assistants.insights.similar import similar
+from heddle_assistants.other_services import OtherServices
 from heddle_assistants.usage.days import DailyUsage
-from heddle_runtime.errors import InvalidRequestError, NotFoundError, NotSetUpError
+from heddle_runtime.errors import (
+    InvalidRequestError,
+    NotFoundError,
+    NotSetUpError,
+    UnavailableError,
+)
+from heddle_runtime.identity.call_metadata import CALLER
+from heddle_runtime.identity.call_metadata import Caller as Calling
 from heddle_runtime.identity.callers import Identity
 from heddle_runtime.storage.database.engine import Database
 from sqlalchemy import Table, func, select, update
@@ -217,6 +227,73 @@ async def test_teachers_read_questions_if_the_organisation_allows_it_and_learner
     await expire(database)
     await allow(admin, '{"retention": {"questions_days": 30}}')
     assert await _rows(database, learner_questions) == 0
+
+
+class Embedding:
+    """A knowledge service for which questions with the same first word are about the same."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.fails = fails
+        self.texts: list[str] = []
+
+    async def EmbedTexts(
+        self, request: knowledge_pb2.EmbedTextsRequest, **_: Any
+    ) -> knowledge_pb2.EmbedTextsResponse:
+        if self.fails:
+            raise UnavailableError("The model cannot be loaded.")
+        self.texts += request.texts
+        words = ["How", "Why", "When"]
+        vectors = [[float(text.startswith(each)) for each in words] for text in request.texts]
+        vector = knowledge_pb2.Embedding
+        return knowledge_pb2.EmbedTextsResponse(embeddings=[vector(values=v) for v in vectors])
+
+
+class Deadline:
+    """The context of a call."""
+
+    def time_remaining(self) -> float:
+        return 10.0
+
+
+def copies(*questions: tuple[str, str]) -> list[Copy]:
+    """Return questions of learners."""
+    return [
+        Copy(pb.LearnerQuestion(id=f"q{number}", text=text), learner)
+        for number, (learner, text) in enumerate(questions)
+    ]
+
+
+async def grouped(embedding: Embedding, *questions: tuple[str, str]) -> list[tuple[str, int]]:
+    stub: Any = embedding
+    context: Any = Deadline()
+    CALLER.set(Calling("test", ADA))
+    groups = await similar(OtherServices(knowledge=stub), copies(*questions), context)
+    return [(" ".join(each.questions), each.learners) for each in groups]
+
+
+async def test_similar_questions_of_three_learners_are_a_group() -> None:
+    embedding = Embedding()
+    questions = (
+        ("leo", "Why so?"),
+        ("mia", "Why not?"),
+        ("leo", "How?"),
+        ("zoe", "Why so?"),
+        ("leo", "When?"),
+        ("mia", "How else?"),
+        ("leo", "How not?"),
+        *(("leo", "When?"), ("leo", "When else?"), ("mia", "When not?"), ("zoe", "When so?")),
+    )
+    assert await grouped(embedding, *questions) == [("q4 q7 q8 q9 q10", 3), ("q0 q1 q3", 3)]
+    assert len(embedding.texts) == len(set(embedding.texts)) == 9
+    assert await grouped(embedding, *questions[:2]) == []
+
+
+async def test_questions_are_listed_without_groups_if_texts_cannot_be_embedded() -> None:
+    questions = (("leo", "Why?"), ("mia", "Why?"), ("zoe", "Why?"))
+    assert await grouped(Embedding(), *questions) == [("q0 q1 q2", 3)]
+    assert await grouped(Embedding(fails=True), *questions) == []
+    context: Any = Deadline()
+    assert await similar(OtherServices(), copies(*questions), context) == []
 
 
 async def allow(admin: Caller, settings: str) -> None:

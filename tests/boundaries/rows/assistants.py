@@ -24,7 +24,7 @@ from heddle_assistants.accounts import checks, extension_texts, resolution, sett
 from heddle_assistants.accounts import model_prices as prices
 from heddle_assistants.accounts.sign_in import limits, password_hashes, passwords
 from heddle_assistants.audit import recorded
-from heddle_assistants.batches import store as batches
+from heddle_assistants.batches import servicer as batches
 from heddle_assistants.catalog import checking
 from heddle_assistants.conversations import items as stored_items
 from heddle_assistants.conversations import store as conversations
@@ -33,7 +33,7 @@ from heddle_assistants.field_checks import may_be_user
 from heddle_assistants.groups import members
 from heddle_assistants.groups import store as groups
 from heddle_assistants.imports import conflict_resolution
-from heddle_assistants.questions.store import check as check_questions
+from heddle_assistants.questions.servicer import check as check_questions
 from heddle_assistants.repository import quotas
 from heddle_assistants.rubrics import content
 from heddle_assistants.sharing.store import shares_of
@@ -167,8 +167,8 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.audit.recorded.MAX_EVENTS": _events,
     f"{_ASSISTANTS}.audit.recorded.MAX_RECORDER": lambda n: _events(0, "x" * n),
     f"{_ASSISTANTS}.imports.conflict_resolution._MAX_KEY_BYTES": _imported,
-    "heddle_assistants.batches.store.MAX_RUNNING": batches.check_running,
-    "heddle_assistants.batches.store.MAX_DOCUMENT_CHARACTERS": lambda n: batches.check(
+    "heddle_assistants.batches.servicer.MAX_RUNNING": batches.check_running,
+    "heddle_assistants.batches.servicer.MAX_DOCUMENT_CHARACTERS": lambda n: batches.check(
         batches_pb2.Batch(id="batch_1", status="failed", document_json="{}".ljust(n))
     ),
     f"{_STORED}.items.MAX_ITEMS": stored_items.check_count,
@@ -193,9 +193,9 @@ ROWS: dict[str, Check] = {
     f"{_GROUPS}.members.MAX_MEMBERS": members.check_count,
     f"{_GROUPS}.members.MAX_USES": lambda n: _code(uses=n),
     f"{_GROUPS}.members._MAX_DAYS": _code,
-    f"{_ASSISTANTS}.questions.store.MAX_QUESTIONS": _questions,
-    f"{_ASSISTANTS}.questions.store.MAX_TEXT": lambda n: _questions(text="x" * n),
-    f"{_ASSISTANTS}.questions.store.MAX_TITLE": lambda n: _questions(title="x" * n),
+    f"{_ASSISTANTS}.questions.servicer.MAX_QUESTIONS": _questions,
+    f"{_ASSISTANTS}.questions.servicer.MAX_TEXT": lambda n: _questions(text="x" * n),
+    f"{_ASSISTANTS}.questions.servicer.MAX_TITLE": lambda n: _questions(title="x" * n),
     f"{_ASSISTANTS}.repository.quotas.LARGEST": lambda n: quotas.with_limit({}, n) and None,
     f"{_ASSISTANTS}.sharing.store.MAX_USERS": _shared,
     f"{_ASSISTANTS}.versions.differences.MAX_PARTS": _compared,

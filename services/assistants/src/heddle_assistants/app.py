@@ -19,6 +19,7 @@ from heddle.audit.v1 import audit_pb2_grpc
 from heddle.connector.v1 import connector_pb2, connector_pb2_grpc
 from heddle.conversation.v1 import batches_pb2_grpc, conversation_pb2_grpc
 from heddle.group.v1 import group_pb2_grpc, insights_pb2_grpc
+from heddle.knowledge.v1 import knowledge_pb2, knowledge_pb2_grpc
 from heddle.orchestrator.v1 import orchestrator_pb2, orchestrator_pb2_grpc
 from heddle.person.v1 import person_pb2_grpc
 from heddle.rubric.v1 import rubric_pb2_grpc
@@ -46,16 +47,13 @@ from heddle_assistants.assistants.servicer import AssistantServicer
 from heddle_assistants.audit.log import open_audit_log
 from heddle_assistants.audit.servicer import AuditServicer
 from heddle_assistants.batches.servicer import BatchServicer
-from heddle_assistants.batches.store import Batches as RequestBatches
-from heddle_assistants.batches.store import expire as expire_batches
+from heddle_assistants.batches.servicer import expire as expire_batches
 from heddle_assistants.catalog.all_assistants import Catalog
 from heddle_assistants.catalog.folder import FolderAssistants
 from heddle_assistants.catalog.folder_checks import FolderChecks
-from heddle_assistants.conversations.answers import Answers
+from heddle_assistants.conversations.answers import ConversationServicer
 from heddle_assistants.conversations.expiry import expire as expire_conversations
 from heddle_assistants.conversations.owners import Owners, reseal_owner_keys
-from heddle_assistants.conversations.servicer import ConversationServicer
-from heddle_assistants.conversations.store import Conversations
 from heddle_assistants.database.schema import SCHEMA
 from heddle_assistants.following.applying import Applying
 from heddle_assistants.following.claims import Claims
@@ -74,7 +72,6 @@ from heddle_assistants.other_services import OtherServices
 from heddle_assistants.people.data import DatabaseData
 from heddle_assistants.prompts.servicer import PromptServicer
 from heddle_assistants.questions.servicer import QuestionServicer
-from heddle_assistants.questions.store import QuestionStore
 from heddle_assistants.repository.batches import Batches
 from heddle_assistants.repository.deleting import Deletions
 from heddle_assistants.repository.migrating import Migrations
@@ -118,6 +115,7 @@ class AssistantsSettings(AccountSettings):
     )
     orchestrator_address: addresses.OrchestratorAddress = addresses.ORCHESTRATOR
     connector_address: addresses.ConnectorAddress = addresses.CONNECTOR
+    knowledge_address: addresses.KnowledgeAddress = addresses.KNOWLEDGE
     migrate_on_read: bool = Field(
         default=True,
         description="Migrate an assistant of an older format to the newest one when it is first "
@@ -185,13 +183,16 @@ async def connect(settings: AssistantsSettings) -> AsyncGenerator[OtherServices]
     """Yield the clients of the services at the addresses of `settings`."""
     services = orchestrator_pb2.DESCRIPTOR.services_by_name.values()
     contract = connector_pb2.DESCRIPTOR.services_by_name.values()
+    embedding = knowledge_pb2.DESCRIPTOR.services_by_name.values()
     async with (
         service_channel(settings, settings.orchestrator_address, *services) as orchestrator,
         service_channel(settings, settings.connector_address, *contract) as connector,
+        service_channel(settings, settings.knowledge_address, *embedding) as knowledge,
     ):
         yield OtherServices(
             orchestrator_pb2_grpc.OrchestratorServiceStub(orchestrator),
             connector_pb2_grpc.ConnectorServiceStub(connector),
+            knowledge_pb2_grpc.KnowledgeServiceStub(knowledge),
         )
 
 
@@ -264,7 +265,7 @@ async def app(
             ),
             bind(
                 questions_pb2_grpc.add_QuestionServiceServicer_to_server,
-                QuestionServicer(QuestionStore(database, audit, catalog)),
+                QuestionServicer(database, audit, catalog),
             ),
             bind(
                 rows_pb2_grpc.add_RowServiceServicer_to_server,
@@ -311,14 +312,11 @@ async def app(
             ),
             bind(
                 conversation_pb2_grpc.add_ConversationServiceServicer_to_server,
-                ConversationServicer(
-                    Conversations(database, owners, settings.conversation_days, counting),
-                    Answers(database, owners, counting),
-                ),
+                ConversationServicer(database, owners, settings.conversation_days, counting),
             ),
             bind(
                 batches_pb2_grpc.add_BatchServiceServicer_to_server,
-                BatchServicer(RequestBatches(database, owners)),
+                BatchServicer(database, owners),
             ),
             bind(
                 group_pb2_grpc.add_GroupServiceServicer_to_server,
@@ -326,7 +324,7 @@ async def app(
             ),
             bind(
                 insights_pb2_grpc.add_InsightServiceServicer_to_server,
-                InsightServicer(database, catalog, audit.people),
+                InsightServicer(database, catalog, audit.people, services),
             ),
             accounts,
         ]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from heddle.connector.v1.connector_pb2_grpc import ConnectorServiceAsyncStub
+from heddle.knowledge.v1.knowledge_pb2_grpc import KnowledgeServiceAsyncStub
 from heddle.orchestrator.v1.orchestrator_pb2_grpc import OrchestratorServiceAsyncStub
 
 
@@ -12,3 +13,4 @@ class OtherServices:
 
     orchestrator: "OrchestratorServiceAsyncStub | None" = None
     connectors: "ConnectorServiceAsyncStub | None" = None
+    knowledge: "KnowledgeServiceAsyncStub | None" = None

@@ -37,11 +37,15 @@ export class SavedQuestions {
   /** Add a question to those that the server has now. */
   async add(text: string): Promise<void> {
     await this.load();
-    if (!this.has(text)) await this.store([...this.list, { title: "", text }]);
+    if (!this.has(text)) await this.store([...this.list, { title: "", text, expected: "" }]);
   }
 
   #take({ content, etag }: { content: { questions: readonly Question[] }; etag: string }): void {
-    this.list = content.questions.map(({ title = "", text }) => ({ title, text }));
+    this.list = content.questions.map(({ title = "", text, expected = "" }) => ({
+      title,
+      text,
+      expected,
+    }));
     this.etag = etag;
   }
 }

@@ -28,7 +28,7 @@ from heddle.call.v1 import call_pb2 as heddle_dot_call_dot_v1_dot_call__pb2
 from heddle.rest.v1 import rest_pb2 as heddle_dot_rest_dot_v1_dot_rest__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/assistant/v1/questions.proto\x12\x13heddle.assistant.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x19heddle/call/v1/call.proto\x1a\x19heddle/rest/v1/rest.proto\"E\n\rSavedQuestion\x12\x1a\n\x05title\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01R\x05title\x12\x18\n\x04text\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x04text\"4\n\x13GetQuestionsRequest\x12\x1d\n\x02id\x18\x01 \x01(\tB\r\xe2\x41\x01\x02\x8a\xb5\x18\x05\x62\x03\"1\"R\x02id\"\x9d\x01\n\x14GetQuestionsResponse\x12@\n\tquestions\x18\x01 \x03(\x0b\x32\".heddle.assistant.v1.SavedQuestionR\tquestions\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag:/\x8a\xb5\x18+\n\tQuestions\x1a\x1e\x41ll questions of an assistant.\"\xc6\x01\n\x16UpdateQuestionsRequest\x12\x1d\n\x02id\x18\x01 \x01(\tB\r\xe2\x41\x01\x02\x8a\xb5\x18\x05\x62\x03\"1\"R\x02id\x12M\n\tquestions\x18\x02 \x03(\x0b\x32\".heddle.assistant.v1.SavedQuestionB\x0b\xe2\x41\x01\x01\x8a\xb5\x18\x03\x88\x01\x01R\tquestions\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag:$\x8a\xb5\x18 \x1a\x1e\x41ll questions of an assistant.\"\xa0\x01\n\x17UpdateQuestionsResponse\x12\x12\n\x04\x65tag\x18\x01 \x01(\tR\x04\x65tag\x12@\n\tquestions\x18\x02 \x03(\x0b\x32\".heddle.assistant.v1.SavedQuestionR\tquestions:/\x8a\xb5\x18+\n\tQuestions\x1a\x1e\x41ll questions of an assistant.2\xae\x04\n\x0fQuestionService\x12\xdf\x01\n\x0cGetQuestions\x12(.heddle.assistant.v1.GetQuestionsRequest\x1a).heddle.assistant.v1.GetQuestionsResponse\"z\x90\x02\x01\x92\xb5\x18Q\n\nassistants2CGet the saved questions of an assistant, for those who may edit it.\x82\xd3\xe4\x93\x02\x1c\x12\x1a/assistants/{id}/questions\x12\xb8\x02\n\x0fUpdateQuestions\x12+.heddle.assistant.v1.UpdateQuestionsRequest\x1a,.heddle.assistant.v1.UpdateQuestionsResponse\"\xc9\x01\x88\xb5\x18\x02\x92\xb5\x18~\n\nassistants2CReplace the saved questions of an assistant, which does not change.:+Delete the saved questions of an assistant.\x82\xd3\xe4\x93\x02=\x1a\x1a/assistants/{id}/questions:\x01*Z\x1c*\x1a/assistants/{id}/questionsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#heddle/assistant/v1/questions.proto\x12\x13heddle.assistant.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x19heddle/call/v1/call.proto\x1a\x19heddle/rest/v1/rest.proto\"g\n\rSavedQuestion\x12\x1a\n\x05title\x18\x01 \x01(\tB\x04\xe2\x41\x01\x01R\x05title\x12\x18\n\x04text\x18\x02 \x01(\tB\x04\xe2\x41\x01\x02R\x04text\x12 \n\x08\x65xpected\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x08\x65xpected\"4\n\x13GetQuestionsRequest\x12\x1d\n\x02id\x18\x01 \x01(\tB\r\xe2\x41\x01\x02\x8a\xb5\x18\x05\x62\x03\"1\"R\x02id\"\x9d\x01\n\x14GetQuestionsResponse\x12@\n\tquestions\x18\x01 \x03(\x0b\x32\".heddle.assistant.v1.SavedQuestionR\tquestions\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag:/\x8a\xb5\x18+\n\tQuestions\x1a\x1e\x41ll questions of an assistant.\"\xc6\x01\n\x16UpdateQuestionsRequest\x12\x1d\n\x02id\x18\x01 \x01(\tB\r\xe2\x41\x01\x02\x8a\xb5\x18\x05\x62\x03\"1\"R\x02id\x12M\n\tquestions\x18\x02 \x03(\x0b\x32\".heddle.assistant.v1.SavedQuestionB\x0b\xe2\x41\x01\x01\x8a\xb5\x18\x03\x88\x01\x01R\tquestions\x12\x18\n\x04\x65tag\x18\x03 \x01(\tB\x04\xe2\x41\x01\x01R\x04\x65tag:$\x8a\xb5\x18 \x1a\x1e\x41ll questions of an assistant.\"\xa0\x01\n\x17UpdateQuestionsResponse\x12\x12\n\x04\x65tag\x18\x01 \x01(\tR\x04\x65tag\x12@\n\tquestions\x18\x02 \x03(\x0b\x32\".heddle.assistant.v1.SavedQuestionR\tquestions:/\x8a\xb5\x18+\n\tQuestions\x1a\x1e\x41ll questions of an assistant.2\xae\x04\n\x0fQuestionService\x12\xdf\x01\n\x0cGetQuestions\x12(.heddle.assistant.v1.GetQuestionsRequest\x1a).heddle.assistant.v1.GetQuestionsResponse\"z\x90\x02\x01\x92\xb5\x18Q\n\nassistants2CGet the saved questions of an assistant, for those who may edit it.\x82\xd3\xe4\x93\x02\x1c\x12\x1a/assistants/{id}/questions\x12\xb8\x02\n\x0fUpdateQuestions\x12+.heddle.assistant.v1.UpdateQuestionsRequest\x1a,.heddle.assistant.v1.UpdateQuestionsResponse\"\xc9\x01\x88\xb5\x18\x02\x92\xb5\x18~\n\nassistants2CReplace the saved questions of an assistant, which does not change.:+Delete the saved questions of an assistant.\x82\xd3\xe4\x93\x02=\x1a\x1a/assistants/{id}/questions:\x01*Z\x1c*\x1a/assistants/{id}/questionsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,6 +39,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SAVEDQUESTION'].fields_by_name['title']._serialized_options = b'\342A\001\001'
   _globals['_SAVEDQUESTION'].fields_by_name['text']._loaded_options = None
   _globals['_SAVEDQUESTION'].fields_by_name['text']._serialized_options = b'\342A\001\002'
+  _globals['_SAVEDQUESTION'].fields_by_name['expected']._loaded_options = None
+  _globals['_SAVEDQUESTION'].fields_by_name['expected']._serialized_options = b'\342A\001\001'
   _globals['_GETQUESTIONSREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_GETQUESTIONSREQUEST'].fields_by_name['id']._serialized_options = b'\342A\001\002\212\265\030\005b\003\"1\"'
   _globals['_GETQUESTIONSRESPONSE']._loaded_options = None
@@ -58,15 +60,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_QUESTIONSERVICE'].methods_by_name['UpdateQuestions']._loaded_options = None
   _globals['_QUESTIONSERVICE'].methods_by_name['UpdateQuestions']._serialized_options = b'\210\265\030\002\222\265\030~\n\nassistants2CReplace the saved questions of an assistant, which does not change.:+Delete the saved questions of an assistant.\202\323\344\223\002=\032\032/assistants/{id}/questions:\001*Z\034*\032/assistants/{id}/questions'
   _globals['_SAVEDQUESTION']._serialized_start=177
-  _globals['_SAVEDQUESTION']._serialized_end=246
-  _globals['_GETQUESTIONSREQUEST']._serialized_start=248
-  _globals['_GETQUESTIONSREQUEST']._serialized_end=300
-  _globals['_GETQUESTIONSRESPONSE']._serialized_start=303
-  _globals['_GETQUESTIONSRESPONSE']._serialized_end=460
-  _globals['_UPDATEQUESTIONSREQUEST']._serialized_start=463
-  _globals['_UPDATEQUESTIONSREQUEST']._serialized_end=661
-  _globals['_UPDATEQUESTIONSRESPONSE']._serialized_start=664
-  _globals['_UPDATEQUESTIONSRESPONSE']._serialized_end=824
-  _globals['_QUESTIONSERVICE']._serialized_start=827
-  _globals['_QUESTIONSERVICE']._serialized_end=1385
+  _globals['_SAVEDQUESTION']._serialized_end=280
+  _globals['_GETQUESTIONSREQUEST']._serialized_start=282
+  _globals['_GETQUESTIONSREQUEST']._serialized_end=334
+  _globals['_GETQUESTIONSRESPONSE']._serialized_start=337
+  _globals['_GETQUESTIONSRESPONSE']._serialized_end=494
+  _globals['_UPDATEQUESTIONSREQUEST']._serialized_start=497
+  _globals['_UPDATEQUESTIONSREQUEST']._serialized_end=695
+  _globals['_UPDATEQUESTIONSRESPONSE']._serialized_start=698
+  _globals['_UPDATEQUESTIONSRESPONSE']._serialized_end=858
+  _globals['_QUESTIONSERVICE']._serialized_start=861
+  _globals['_QUESTIONSERVICE']._serialized_end=1419
 # @@protoc_insertion_point(module_scope)

@@ -26,19 +26,25 @@ class SavedQuestion(_message.Message):
 
     TITLE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    EXPECTED_FIELD_NUMBER: _builtins.int
     title: _builtins.str
     """What a person calls it, at most 200 characters."""
     text: _builtins.str
     """The question, 1 to 10000 characters."""
+    expected: _builtins.str
+    """What a good answer says, one fact a line, at most 10000 characters. Clients count the facts that
+    an answer contains.
+    """
     def __init__(
         self,
         *,
         title: _builtins.str = ...,
         text: _builtins.str = ...,
+        expected: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["text", b"text", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expected", b"expected", "text", b"text", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -102,25 +102,61 @@ class ListQuestionsResponse(_message.Message):
 
     ALLOWED_FIELD_NUMBER: _builtins.int
     QUESTIONS_FIELD_NUMBER: _builtins.int
+    SIMILAR_FIELD_NUMBER: _builtins.int
     allowed: _builtins.bool
     """Whether the organisation lets teachers read questions."""
     @_builtins.property
     def questions(self) -> _containers.RepeatedCompositeFieldContainer[Global___LearnerQuestion]:
         """The newest day first, at most 200; the order within a day means nothing."""
 
+    @_builtins.property
+    def similar(self) -> _containers.RepeatedCompositeFieldContainer[Global___SimilarQuestions]:
+        """Questions that are about the same, as the knowledge service understands them; the largest group
+        first. Only groups of three learners and more. Empty if texts cannot be embedded.
+        """
+
     def __init__(
         self,
         *,
         allowed: _builtins.bool = ...,
         questions: _abc.Iterable[Global___LearnerQuestion] | None = ...,
+        similar: _abc.Iterable[Global___SimilarQuestions] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "questions", b"questions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "questions", b"questions", "similar", b"similar"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListQuestionsResponse: _TypeAlias = ListQuestionsResponse  # noqa: Y015
+
+@_typing.final
+class SimilarQuestions(_message.Message):
+    """Questions that are about the same."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUESTIONS_FIELD_NUMBER: _builtins.int
+    LEARNERS_FIELD_NUMBER: _builtins.int
+    learners: _builtins.int
+    """The number of learners who ask them."""
+    @_builtins.property
+    def questions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The identifiers of the questions, at least three."""
+
+    def __init__(
+        self,
+        *,
+        questions: _abc.Iterable[_builtins.str] | None = ...,
+        learners: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["learners", b"learners", "questions", b"questions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SimilarQuestions: _TypeAlias = SimilarQuestions  # noqa: Y015
 
 @_typing.final
 class SummarizeQuestionsRequest(_message.Message):

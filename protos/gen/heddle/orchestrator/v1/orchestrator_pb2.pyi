@@ -429,8 +429,7 @@ class CalledFunction(_message.Message):
     arguments_json: _builtins.str
     """The arguments, at most 1,000 characters and without secrets. The text of a JSON object
     if the model wrote one: its texts are cut, with an ellipsis at their end. Arguments that
-    are still too long are one member named by an ellipsis, which contains their size. Set
-    on `tool_started` only.
+    are still too long are one member named by an ellipsis, which contains their size.
     """
     def __init__(
         self,

@@ -1,11 +1,12 @@
-"""Responses: stored with their items, and the context of new ones."""
+"""`heddle.conversation.v1.ConversationService`: responses, and the context of new ones."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from heddle.conversation.v1 import conversation_pb2 as pb
+from heddle.conversation.v1 import conversation_pb2_grpc as pb_grpc
 from heddle_runtime.errors import NotSetUpError
-from heddle_runtime.storage.database.engine import Database
+from heddle_runtime.identity.call_metadata import Context
 from heddle_runtime.storage.database.prepared import Call, Prepared, Values, execute
 from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -27,13 +28,13 @@ from heddle_assistants.conversations.items import (
     single,
     store,
 )
-from heddle_assistants.conversations.owners import AnyRow, Owner, Owners, now, writing
-from heddle_assistants.conversations.store import extended, find, row_of
+from heddle_assistants.conversations.owners import AnyRow, Owner, now, writing
+from heddle_assistants.conversations.store import Conversations, extended, find, row_of
 from heddle_assistants.conversations.words import texts_of
 from heddle_assistants.database.schema import conversation_items, conversations, responses
 from heddle_assistants.field_checks import require
 from heddle_assistants.insights.copies import copying
-from heddle_assistants.insights.counting import Counting, adding
+from heddle_assistants.insights.counting import adding
 
 _RESPONSE = Prepared(
     select(
@@ -68,15 +69,12 @@ SILENCE = 60
 INTERRUPTED = "failed"
 
 
-class Answers:
-    """Reads and writes the responses of the caller."""
+class ConversationServicer(Conversations, pb_grpc.ConversationServiceServicer):
+    """Reads and writes the conversations and responses of the caller."""
 
-    def __init__(self, database: Database, owners: Owners, counting: Counting) -> None:
-        self._database = database
-        self._owners = owners
-        self._counting = counting
-
-    async def put(self, request: pb.PutResponseRequest) -> pb.PutResponseResponse:
+    async def PutResponse(
+        self, request: pb.PutResponseRequest, context: Context
+    ) -> pb.PutResponseResponse:
         """Store or replace a response, and count it when it ends; return the stored status.
 
         What is not stored, because the organisation stores nothing, is counted too.
@@ -143,8 +141,11 @@ class Answers:
                 await execute(connection, owner.counters())
             return stored
 
-    async def get(self, identifier: str, *, with_events: bool) -> pb.GetResponseResponse:
+    async def GetResponse(
+        self, request: pb.GetResponseRequest, context: Context
+    ) -> pb.GetResponseResponse:
         """Return a response with its output."""
+        identifier = request.id
         async with self._database.reading() as connection:
             owner = await self._owners.find(connection)
             row = await row_of(connection, owner, responses, "response", identifier)
@@ -162,18 +163,23 @@ class Answers:
             status=INTERRUPTED if silent else row.status,
             conversation=row.conversation_id,
         )
-        if with_events and row.events is not None:
+        if request.with_events and row.events is not None:
             response.events = owner.sealing.unpack(row.events, row.id)
         return pb.GetResponseResponse(response=response, output=output)
 
-    async def delete(self, identifier: str) -> None:
+    async def DeleteResponse(
+        self, request: pb.DeleteResponseRequest, context: Context
+    ) -> pb.DeleteResponseResponse:
         """Delete a response."""
         async with writing(self._database, self._owners) as (connection, owner):
-            await row_of(connection, owner, responses, "response", identifier)
-            await _join(connection, owner, identifier)
-            owner.items -= await remove(connection, response_ids=[identifier])
+            await row_of(connection, owner, responses, "response", request.id)
+            await _join(connection, owner, request.id)
+            owner.items -= await remove(connection, response_ids=[request.id])
+        return pb.DeleteResponseResponse()
 
-    async def context(self, request: pb.GetContextRequest) -> pb.GetContextResponse:
+    async def GetContext(
+        self, request: pb.GetContextRequest, context: Context
+    ) -> pb.GetContextResponse:
         """Return the items before a turn, and single items."""
         result = pb.GetContextResponse()
         async with self._database.reading() as connection:

@@ -9,6 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.conversation.v1 import conversation_pb2 as pb
 from heddle_runtime.contract.paging import page_size, read_token, write_token
 from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.identity.call_metadata import Context
 from heddle_runtime.storage.database.engine import Database
 from heddle_runtime.storage.database.prepared import Call, Prepared, execute
 from sqlalchemy import Table, bindparam, insert, literal, select, tuple_, update
@@ -67,10 +68,11 @@ class Conversations:
         self._owners = owners
         self._days = days
 
-    async def create(
-        self, conversation: pb.Conversation, items: Sequence[pb.Item]
-    ) -> pb.Conversation:
+    async def CreateConversation(
+        self, request: pb.CreateConversationRequest, context: Context
+    ) -> pb.CreateConversationResponse:
         """Store a new conversation."""
+        conversation, items = request.conversation, request.items
         check(conversation)
         documents = new_items(items)
         identifier, time = f"conv_{secrets.token_hex(16)}", now()
@@ -84,24 +86,31 @@ class Conversations:
                 **_sealed(owner, identifier, _details(conversation), b"", documents),
             }
             await connection.execute(insert(conversations).values(**values))
-            return self._message(owner, await find(connection, owner, identifier))
+            created = self._message(owner, await find(connection, owner, identifier))
+        return pb.CreateConversationResponse(conversation=created)
 
-    async def get(self, identifier: str) -> pb.Conversation:
+    async def GetConversation(
+        self, request: pb.GetConversationRequest, context: Context
+    ) -> pb.GetConversationResponse:
         """Return a conversation."""
         async with self._database.reading() as connection:
             owner = await self._owners.find(connection)
-            return self._message(owner, await find(connection, owner, identifier))
+            stored = self._message(owner, await find(connection, owner, request.id))
+        return pb.GetConversationResponse(conversation=stored)
 
-    async def page(self, request: pb.ListConversationsRequest) -> tuple[list[pb.Conversation], str]:
-        """Return a page of those that contain a text, and the token of the next page."""
+    async def ListConversations(
+        self, request: pb.ListConversationsRequest, context: Context
+    ) -> pb.ListConversationsResponse:
+        """Return a page of those that contain a text."""
         check_length(request.text)
         size, after = page_size(request.page_size), _read_token(request.page_token)
         terms = [each.encode() for each in words_of(request.text)]
-        shown: list[pb.Conversation] = []
+        page = pb.ListConversationsResponse()
+        shown = page.conversations
         async with self._database.reading() as connection:
             owner = await self._owners.find(connection)
             if owner is None or (request.text and not terms):
-                return [], ""
+                return page
             query = select(conversations).where(
                 owner.of(conversations), _C.archived == request.archived
             )
@@ -119,13 +128,16 @@ class Conversations:
                             continue
                     conversation = self._message(owner, row)
                     if len(shown) == size:
-                        return shown, write_token(_token(shown[-1]))
+                        page.next_page_token = write_token(_token(shown[-1]))
+                        return page
                     shown.append(conversation)
                 if len(rows) < limit:
-                    return shown, ""
+                    return page
                 after = tuple(map(literal, (rows[-1].pinned, rows[-1].updated_at, rows[-1].id)))
 
-    async def change(self, request: pb.UpdateConversationRequest) -> pb.Conversation:
+    async def UpdateConversation(
+        self, request: pb.UpdateConversationRequest, context: Context
+    ) -> pb.UpdateConversationResponse:
         """Change members of a conversation."""
         _check_title(request.title)
         async with writing(self._database, self._owners) as (connection, owner):
@@ -139,16 +151,23 @@ class Conversations:
             sealed = owner.sealing.seal(json.dumps(details).encode(), row.id)
             changed = update(conversations).where(_C.id == row.id)
             await connection.execute(changed.values(details=sealed, **flags))
-            return self._message(owner, await find(connection, owner, request.id))
+            stored = self._message(owner, await find(connection, owner, request.id))
+        return pb.UpdateConversationResponse(conversation=stored)
 
-    async def delete(self, identifier: str) -> None:
+    async def DeleteConversation(
+        self, request: pb.DeleteConversationRequest, context: Context
+    ) -> pb.DeleteConversationResponse:
         """Delete a conversation with all that belongs to it."""
         async with writing(self._database, self._owners) as (connection, owner):
-            await find(connection, owner, identifier)
-            owner.items -= await remove(connection, conversation_ids=[identifier])
+            await find(connection, owner, request.id)
+            owner.items -= await remove(connection, conversation_ids=[request.id])
+        return pb.DeleteConversationResponse()
 
-    async def add_items(self, identifier: str, items: Sequence[pb.Item]) -> list[pb.Item]:
+    async def CreateItems(
+        self, request: pb.CreateItemsRequest, context: Context
+    ) -> pb.CreateItemsResponse:
         """Add items at the end of a conversation."""
+        identifier, items = request.conversation, request.items
         require(bool(items), "items", "must not be empty")
         documents = new_items(items)
         async with writing(self._database, self._owners) as (connection, owner):
@@ -160,10 +179,13 @@ class Conversations:
             ids = [each.id for each in items]
             query = select(*COLUMNS).where(conversation_items.c.id.in_(ids))
             ordered = query.order_by(conversation_items.c.position)
-            return [message(owner, each) for each in await connection.execute(ordered)]
+            stored = [message(owner, each) for each in await connection.execute(ordered)]
+        return pb.CreateItemsResponse(items=stored)
 
-    async def items(self, request: pb.ListItemsRequest) -> tuple[list[pb.Item], bool]:
-        """Return a page of items, and whether more follow."""
+    async def ListItems(
+        self, request: pb.ListItemsRequest, context: Context
+    ) -> pb.ListItemsResponse:
+        """Return a page of items."""
         size = page_size(request.page_size, _SHORT_PAGE, _MAX_SHORT_PAGE)
         position = conversation_items.c.position
         async with self._database.reading() as connection:
@@ -181,7 +203,7 @@ class Conversations:
             query = select(*COLUMNS).where(owner.of(conversation_items), which)
             if request.id:
                 row = await _item(connection, query, request.id)
-                return [message(owner, row)], False
+                return pb.ListItemsResponse(items=[message(owner, row)])
             if request.after:
                 await _item(connection, query, request.after)
                 first = select(position).where(conversation_items.c.id == request.after)
@@ -189,23 +211,30 @@ class Conversations:
                 query = query.where(position < there if request.newest_first else position > there)
             order = position.desc() if request.newest_first else position
             rows = (await connection.execute(query.order_by(order).limit(size + 1))).all()
-        return [message(owner, row) for row in rows[:size]], len(rows) > size
+        items = [message(owner, row) for row in rows[:size]]
+        return pb.ListItemsResponse(items=items, has_more=len(rows) > size)
 
-    async def delete_item(self, conversation: str, identifier: str) -> pb.Conversation:
+    async def DeleteItem(
+        self, request: pb.DeleteItemRequest, context: Context
+    ) -> pb.DeleteItemResponse:
         """Delete an item of a conversation."""
+        conversation = request.conversation
         async with writing(self._database, self._owners) as (connection, owner):
             row = await find(connection, owner, conversation)
             query = select(*COLUMNS).where(conversation_items.c.conversation_id == conversation)
-            await remove_item(connection, owner, await _item(connection, query, identifier))
+            await remove_item(connection, owner, await _item(connection, query, request.id))
             rest = await connection.execute(query)
             documents = [json.loads(message(owner, each).document_json) for each in rest]
             # The words of the others, without those of the deleted one.
             sealed = _sealed(owner, conversation, _opened(owner, row), b"", documents, title=False)
             changed = update(conversations).where(_C.id == conversation)
             await connection.execute(changed.values(**sealed, updated_at=now()))
-            return self._message(owner, await find(connection, owner, conversation))
+            stored = self._message(owner, await find(connection, owner, conversation))
+        return pb.DeleteItemResponse(conversation=stored)
 
-    async def rate(self, request: pb.UpdateFeedbackRequest) -> pb.Feedback:
+    async def UpdateFeedback(
+        self, request: pb.UpdateFeedbackRequest, context: Context
+    ) -> pb.UpdateFeedbackResponse:
         """Replace the feedback on an item of a conversation."""
         check_feedback(feedback := request.feedback)
         async with writing(self._database, self._owners) as (connection, owner):
@@ -218,7 +247,7 @@ class Conversations:
             value = None if is_empty else sealed_feedback(owner, request.id, feedback)
             changed = update(conversation_items).where(items.id == request.id)
             await connection.execute(changed.values(feedback=value))
-        return feedback
+        return pb.UpdateFeedbackResponse(feedback=feedback)
 
     async def _count(
         self, connection: AsyncConnection, owner: Owner, item: AnyRow, rating: int

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from heddle.conversation.v1 import conversation_pb2 as pb
 from heddle.group.v1 import insights_pb2
@@ -18,6 +19,13 @@ _MAX_CHARACTERS = 4_000
 _MAX_QUESTIONS = 200
 _Q = learner_questions.c
 _INSERT = Prepared(insert(learner_questions), tuple(learner_questions.c.keys()))
+
+
+class Copy(NamedTuple):
+    """The copy of a question, and the pseudonym of who asked it."""
+
+    question: insights_pb2.LearnerQuestion
+    learner: str
 
 
 def copying(counted: Values, response: pb.Response, texts: Iterable[str]) -> list[Call]:
@@ -41,22 +49,23 @@ def copying(counted: Values, response: pb.Response, texts: Iterable[str]) -> lis
     return [(_INSERT, row)]
 
 
-async def listed(
-    database: Database, conditions: Sequence[ColumnElement[bool]]
-) -> list[insights_pb2.LearnerQuestion]:
+async def listed(database: Database, conditions: Sequence[ColumnElement[bool]]) -> list[Copy]:
     """Return the newest copies that organisations still allow to read."""
     query = select(learner_questions).where(*conditions, await _allowed(database))
     query = query.order_by(_Q.day.desc(), _Q.id).limit(_MAX_QUESTIONS)
     async with database.reading() as connection:
         rows = (await connection.execute(query)).all()
     return [
-        insights_pb2.LearnerQuestion(
-            id=each.id,
-            assistant=str(each.assistant_id),
-            day=iso_day(each.day),
-            text=each.text,
-            without_sources=each.without_sources,
-            failed=each.failures,
+        Copy(
+            insights_pb2.LearnerQuestion(
+                id=each.id,
+                assistant=str(each.assistant_id),
+                day=iso_day(each.day),
+                text=each.text,
+                without_sources=each.without_sources,
+                failed=each.failures,
+            ),
+            each.learner,
         )
         for each in rows
     ]

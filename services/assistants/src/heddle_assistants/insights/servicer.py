@@ -25,10 +25,10 @@ from heddle_assistants.database.schema import (
 )
 from heddle_assistants.groups.rows import managed, read_group
 from heddle_assistants.insights.copies import listed
+from heddle_assistants.insights.similar import LEAST_LEARNERS, similar
+from heddle_assistants.other_services import OtherServices
 from heddle_assistants.usage.days import FIRST_DAY, iso_day, period_of
 
-LEAST_LEARNERS = 3
-"""The least number of learners whose questions are counted together."""
 _Q, _M = question_days.c, group_members.c
 _Request = pb.SummarizeQuestionsRequest | pb.ListQuestionsRequest
 _SUMS = [func.sum(_Q[name]).label(name) for name in QUESTION_COUNTS]
@@ -37,10 +37,17 @@ _SUMS = [func.sum(_Q[name]).label(name) for name in QUESTION_COUNTS]
 class InsightServicer(pb_grpc.InsightServiceServicer):
     """Sums up the questions of learners."""
 
-    def __init__(self, database: Database, catalog: Catalog, people: PeopleInEvents) -> None:
+    def __init__(
+        self,
+        database: Database,
+        catalog: Catalog,
+        people: PeopleInEvents,
+        services: OtherServices,
+    ) -> None:
         self._database = database
         self._catalog = catalog
         self._people = people
+        self._services = services
 
     async def SummarizeQuestions(
         self, request: pb.SummarizeQuestionsRequest, context: Context
@@ -55,11 +62,15 @@ class InsightServicer(pb_grpc.InsightServiceServicer):
         which = await self._which(request, learner_questions)
         async with self._database.reading() as connection:
             enough = await _learners(connection, learner_questions, which) >= LEAST_LEARNERS
-        questions = await listed(self._database, which) if enough else []
+        copies = await listed(self._database, which) if enough else []
         slug = home(caller().identity)
         limits = await limits_of_organizations(self._database)
         allowed = any(each.questions_days for each in limits if each.organization == slug)
-        return pb.ListQuestionsResponse(allowed=allowed, questions=questions)
+        return pb.ListQuestionsResponse(
+            allowed=allowed,
+            questions=[each.question for each in copies],
+            similar=await similar(self._services, copies, context),
+        )
 
     async def _which(self, request: _Request, table: Table) -> list[ColumnElement[bool]]:
         """Return the conditions of the rows that a request asks for."""
