@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, FilePayload, Locator, expect
 from studio.editing import new_assistant
 from studio.filling import filled, wait
 from studio.harness import KEY, LANGUAGES, Screen, Studio, running
@@ -73,9 +73,9 @@ def test_a_newer_file_of_the_same_name_replaces_the_older_one(development: Studi
         page = screen.page
         screen.open(f"knowledge/{collection}")
         chooser = page.get_by_label("Choose files", exact=True).last
-        newer = {"name": "prices.txt", "mimeType": "text/plain", "buffer": NEW_PRICE}
-        empty = {"name": "empty.pdf", "mimeType": "application/pdf", "buffer": b""}
-        chooser.set_input_files([newer, empty])  # type: ignore[list-item] # as Playwright documents it
+        newer = FilePayload(name="prices.txt", mimeType="text/plain", buffer=NEW_PRICE)
+        empty = FilePayload(name="empty.pdf", mimeType="application/pdf", buffer=b"")
+        chooser.set_input_files([newer, empty])
         expect(page.get_by_text("The file is empty: it has 0 bytes.")).to_be_visible()
         expect(page.get_by_text("already had another file prices.txt")).to_be_visible()
         wait(development, collection)
