@@ -57,6 +57,11 @@ class Session {
     this.#enter(await data(api.POST("/login", { body: { email, password } })));
   }
 
+  /** Set another password of the user. Sessions elsewhere end; this one goes on with a new token. */
+  async changePassword(current_password: string, password: string): Promise<void> {
+    this.#enter(await data(api.PUT("/v1/me/password", { body: { current_password, password } })));
+  }
+
   /** Make the account of the first operator, and sign in with it. */
   async setUp(body: components["schemas"]["FirstOperator"]): Promise<void> {
     this.#enter(await data(api.POST("/login/operator", { body })));

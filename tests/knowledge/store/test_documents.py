@@ -65,6 +65,21 @@ def test_a_heading_with_nothing_under_it_is_kept_as_text() -> None:
     assert [(block.heading, block.text) for block in blocks] == [(("A",), "B"), (("C",), "text")]
 
 
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("about:blank", "syllabus.pdf"),
+        ("Microsoft Word - Syllabus final.doc", "syllabus.pdf"),
+        ("Untitled document", "syllabus.pdf"),
+        ("syllabus_v3.docx", "syllabus.pdf"),
+        ("Documents of the council", "Documents of the council"),
+    ],
+)
+def test_a_title_that_a_program_gives_does_not_replace_the_name(title: str, expected: str) -> None:
+    data = pdf("Office hours are on Thursdays.", info=f"/Title({title})".encode())
+    assert parse(data, media_type="", name="course/syllabus.pdf").title == expected
+
+
 def test_front_matter_gives_the_title() -> None:
     document = parse(b"---\ntitle: 'The title'\n---\n\n# Other\n\nx", media_type="", name="x.md")
     assert document.title == "The title"

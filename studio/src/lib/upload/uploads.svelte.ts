@@ -10,6 +10,7 @@ import { api, data } from "#lib/api/client.ts";
 import { ApiError, UNREACHABLE } from "#lib/api/errors.ts";
 import { changed } from "#lib/api/changed.ts";
 import { readDraft, writeDraft } from "#lib/draft.svelte.ts";
+import { t } from "#lib/i18n/index.svelte.ts";
 import { session } from "#lib/session.svelte.ts";
 import type { ChosenFile } from "./folders.ts";
 import { sendFile } from "./send.ts";
@@ -18,9 +19,17 @@ const AT_ONCE = 3;
 const MAX_ATTEMPTS = 5;
 const REMEMBER_AFTER_MILLISECONDS = 300;
 const MAX_REMEMBERED = 5_000;
+/** So many files are compared with those that the collection has, with a request for each. */
+const MAX_COMPARED = 50;
 const MAX_FOLDER_CHARACTERS = 512;
 const RESUME_SECONDS = 2;
 const MAX_RESUME_SECONDS = 60;
+
+/** A file that was in the collection before. */
+export interface OlderFile {
+  id: string;
+  name: string;
+}
 
 export type UploadState = "waiting" | "sending" | "done" | "failed";
 
@@ -54,6 +63,8 @@ export class Uploads {
   /** All files that were chosen since the page was opened. */
   all: Upload[] = $state.raw([]);
   counts: Record<UploadState, number> = $state({ waiting: 0, sending: 0, done: 0, failed: 0 });
+  /** Files that the collection had before under the name of one that was uploaded. */
+  older: OlderFile[] = $state.raw([]);
   /** Why all uploads wait: the server cannot be reached, or the session has ended. */
   paused: unknown = $state.raw(null);
   /** Files that were chosen before the page was closed, and had not been uploaded. */
@@ -95,12 +106,21 @@ export class Uploads {
       added.push(new Upload(file, path, key, url));
     }
     this.all = [...this.all, ...added];
-    this.#waiting.push(...added);
-    this.counts.waiting += added.length;
+    for (const upload of added) {
+      if (upload.file.size === 0) this.#refuseEmpty(upload);
+      else this.#waiting.push(upload);
+      this.counts[upload.state] += 1;
+    }
     const paths = new Set(added.map((each) => each.path));
     this.interrupted = this.interrupted.filter((path) => !paths.has(path));
     this.#remember();
     this.resume();
+  }
+
+  /** Refuse a file without content before it is sent: nothing but another file helps. */
+  #refuseEmpty(upload: Upload): void {
+    upload.state = "failed";
+    upload.error = new ApiError(t("knowledge.upload.empty"), 400);
   }
 
   /** Go on after a pause. */
@@ -111,7 +131,7 @@ export class Uploads {
   }
 
   retry(upload: Upload): void {
-    if (upload.state !== "failed") return;
+    if (upload.state !== "failed" || upload.file.size === 0) return;
     upload.attempts = 0;
     this.#wait(upload);
     this.resume();
@@ -161,6 +181,7 @@ export class Uploads {
       await this.#attach(upload);
       this.#breaks = 0;
       this.#move(upload, "done");
+      if (this.all.length <= MAX_COMPARED) await this.#compare(upload).catch(() => {});
     } catch (error) {
       if (!this.#stop.signal.aborted) await this.#fail(upload, error);
     }
@@ -177,6 +198,34 @@ export class Uploads {
     const body = { file_id: fileId, attributes, url };
     const params = { path: { id: this.collection } };
     await data(api.POST("/v1/vector_stores/{id}/files", { params, body }));
+  }
+
+  /** Note files of the same name: answers would use the former content beside the new one. */
+  async #compare({ fileId, file, folder }: Upload): Promise<void> {
+    const params = { path: { id: this.collection }, query: { text: file.name } };
+    const { data: named } = await data(api.GET("/v1/vector_stores/{id}/files", { params }));
+    const older = named.filter(
+      (each) =>
+        each.id !== fileId && each.filename === file.name && (each.attributes?.["folder"] ?? "") === folder,
+    );
+    const known = new Set(this.older.map(({ id }) => id));
+    this.older = [
+      ...this.older.filter(({ id }) => id !== fileId),
+      ...older.filter(({ id }) => !known.has(id)).map(({ id }) => ({ id, name: file.name })),
+    ];
+  }
+
+  /** Keep a file beside the new one of its name. */
+  keepOlder(file: OlderFile): void {
+    this.older = this.older.filter((each) => each !== file);
+  }
+
+  /** Remove a file from the collection in favour of the new one of its name. */
+  async removeOlder(file: OlderFile): Promise<void> {
+    const params = { path: { id: this.collection, file: file.id }, query: { delete_file: true } };
+    await data(api.DELETE("/v1/vector_stores/{id}/files/{file}", { params }));
+    this.keepOlder(file);
+    changed(["collection", this.collection]);
   }
 
   /** Decide what a failure means: wait for all, wait for a moment, or give this file up. */
@@ -230,7 +279,9 @@ export class Uploads {
   #remember(): void {
     this.#rememberTimer ??= setTimeout(() => {
       this.#rememberTimer = undefined;
-      const open = this.all.filter((each) => each.state !== "done").map((each) => each.path);
+      const open = this.all
+        .filter((each) => each.state !== "done" && each.file.size > 0)
+        .map((each) => each.path);
       const paths = [...this.interrupted, ...open].slice(0, MAX_REMEMBERED);
       writeDraft(this.#draft, paths.length > 0 ? paths : null);
     }, REMEMBER_AFTER_MILLISECONDS);

@@ -58,7 +58,7 @@ def read_pdf(
     except pypdfium2.PdfiumError as error:
         if error.err_code == _PASSWORD:
             raise UnreadableDocumentError(
-                f"{name!r} is encrypted. Remove its password and ingest it again."
+                f"{name!r} is encrypted. Remove its password and add it again."
             ) from error
         raise UnreadableDocumentError(
             f"{name!r} is damaged or no PDF. Open it in a viewer and save it again as PDF."

@@ -50,6 +50,12 @@ _READERS: Mapping[str, Callable[[str], ParsedDocument]] = MappingProxyType(
         **dict.fromkeys(MARKDOWN, read_markdown),
     }
 )
+_BY_PROGRAMS = re.compile(
+    r"about:blank|document\d*|microsoft \w+ - .*|powerpoint presentation|presentation\d*|untitled.*"
+    r"|.*\.(docx?|indd|pptx?|qxd|tex|xlsx?)",
+    re.IGNORECASE,
+)
+"""Titles that programs give by themselves: the name of the file says more."""
 _UNSEEN = str.maketrans(dict.fromkeys("\u00ad\u200b\u2060\ufeff"))
 """Characters that show nothing and split words: they only say where a word may break."""
 
@@ -92,9 +98,8 @@ def parse(
         for block in document.blocks
     )
     _check_length(sum(len(block.text) for block in blocks), name)
-    return replace(
-        document, blocks=blocks, title=document.title or PurePosixPath(name).name or name
-    )
+    title = "" if _BY_PROGRAMS.fullmatch(document.title) else document.title
+    return replace(document, blocks=blocks, title=title or PurePosixPath(name).name or name)
 
 
 def _read_part(data: bytes, media_type: str, name: str) -> ParsedDocument:
@@ -107,7 +112,9 @@ def _read_part(data: bytes, media_type: str, name: str) -> ParsedDocument:
 def _read_text(kind: str, parameters: str, data: bytes, name: str) -> ParsedDocument:
     read = _text_reader(kind, name)
     if kind in _CAPTIONS:
-        read = partial(read_captions, seconds=_seconds(parameters))
+        stated = _parameter(parameters, "seconds")  # of a section, a parameter of this service
+        seconds = int(stated) if _SECONDS.fullmatch(stated) else SECONDS
+        read = partial(read_captions, seconds=seconds)
     text, encoding = _text(kind, parameters, data, name)
     try:
         document = read(text)
@@ -145,8 +152,7 @@ def text_of(data: bytes, *, media_type: str, name: str) -> str:
 def _check_length(length: int, name: str) -> None:
     if not length:
         raise UnreadableDocumentError(
-            f"{name!r} holds no text. If it is a scan, recognise its text (OCR) and ingest it "
-            "again."
+            f"{name!r} holds no text. If it is a scan, recognise its text (OCR) and add it again."
         )
     if length > LARGEST_TEXT:
         raise UnreadableDocumentError(
@@ -163,14 +169,8 @@ def _text_reader(kind: str, name: str) -> Callable[[str], ParsedDocument]:
         return read_plain
     raise UnreadableDocumentError(
         f"{name!r} is of type {kind!r}, which cannot be read. Convert it to PDF, HTML, Markdown, "
-        "plain text or a format of an office program, or state its real type."
+        "plain text or a format of an office program."
     )
-
-
-def _seconds(parameters: str) -> int:
-    """Return the length in seconds of the sections of captions, a parameter of this service."""
-    text = _parameter(parameters, "seconds")
-    return int(text) if _SECONDS.fullmatch(text) else SECONDS
 
 
 def _parameter(parameters: str, key_name: str) -> str:

@@ -41,9 +41,22 @@ export function bytes(count: number): string {
 
 const MAX_BATCH = 2_000;
 const PAGE = 100;
+/** So many assistants are looked at, with a request for each. */
+const MAX_COMPARED = 50;
 
 export const shareWith = (id: string, sharing: Sharing): Promise<unknown> =>
   data(api.POST("/v1/vector_stores/{id}", { params: { path: { id } }, body: { sharing } }));
+
+/** Return the titles of assistants of the user's that answer from a collection. */
+export async function usersOf(id: string): Promise<string[]> {
+  const query = { selection: "managed", page_size: MAX_COMPARED } as const;
+  const { assistants } = await data(api.GET("/assistants", { params: { query } }));
+  const titles = assistants.map(async (each) => {
+    const { data: stored } = await api.GET("/assistants/{id}", { params: { path: { id: each.id } } });
+    return JSON.stringify(stored ?? "").includes(`"${id}"`) ? each.title || each.name : "";
+  });
+  return (await Promise.all(titles)).filter(Boolean);
+}
 
 export async function remove(id: string): Promise<void> {
   await data(api.DELETE("/v1/vector_stores/{id}", { params: { path: { id } } }));

@@ -235,7 +235,10 @@ export class Editor {
       this.other = null;
       return;
     }
-    this.other = { version, ...(await savedBy(this.id)), ...conflict };
+    const author = await savedBy(this.id);
+    // A poll that meets the same version again must not close what a refused save has opened.
+    const blocking = this.other?.version.etag === version.etag && this.other.blocking;
+    this.other = { version, ...author, ...(blocking && { blocking }), ...conflict };
   }
 
   async #refuse(failure: unknown): Promise<void> {
