@@ -277,7 +277,7 @@ class Assistants(assistant_pb2_grpc.AssistantServiceServicer):
         raise NotFoundError(f"No assistant is named {request.reference!r}.")
 
     async def ListAssistants(self, request: Any, context: Any) -> Any:
-        found = [
+        listed = [
             assistant_pb2.AssistantSummary(
                 id=kept.id,
                 name=kept.name,
@@ -290,9 +290,9 @@ class Assistants(assistant_pb2_grpc.AssistantServiceServicer):
             for kept in self.kept
             if kept.id > read_token(request.page_token)
         ]
-        size = request.page_size or len(found)
-        token = write_token(found[size - 1].id) if len(found) > size else ""
-        return assistant_pb2.ListAssistantsResponse(assistants=found[:size], next_page_token=token)
+        size = request.page_size or len(listed)
+        token = write_token(listed[size - 1].id) if len(listed) > size else ""
+        return assistant_pb2.ListAssistantsResponse(assistants=listed[:size], next_page_token=token)
 
 
 @dataclass(frozen=True)

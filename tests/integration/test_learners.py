@@ -143,8 +143,8 @@ async def _begin(it: Course) -> None:
     }
     for role in LEARNERS:
         word = CANARY if role == "learner" else role
-        found = await ask(it, role, f"What is a {word} of the loom?")
-        it.ids = found | it.ids
+        results = await ask(it, role, f"What is a {word} of the loom?")
+        it.ids = results | it.ids
     it.ids |= await ask(it, "learner", f"When does a {CANARY} weave at the loom?")
 
 
@@ -246,8 +246,8 @@ async def test_a_deleted_conversation_is_gone_everywhere(
         ids = [it.ids[each] for each in ("conversation", "response", "id")]
         words = f"When does a {CANARY} weave at the loom?"
         path = "/groups/{group}/insights/questions".format_map(it.ids)
-        found = await _sent(learner, "GET", "/v1/conversations", params={"text": "weave"})
-        assert [each["id"] for each in found["data"]] == ids[:1]
+        results = await _sent(learner, "GET", "/v1/conversations", params={"text": "weave"})
+        assert [each["id"] for each in results["data"]] == ids[:1]
         assert words in [each["text"] for each in (await _sent(teacher, "GET", path))["questions"]]
         assert seen(*ids), "the test sees nothing of the conversation"
         assert seen(words), "the test sees nothing of the question"
@@ -258,8 +258,8 @@ async def test_a_deleted_conversation_is_gone_everywhere(
         for route in ("GET /v1/conversations/{id}", "GET /v1/responses/{id}"):
             assert (await it.send("learner", route)).status_code == 404
         for word in ("weave", CANARY):
-            found = await _sent(learner, "GET", "/v1/conversations", params={"text": word})
-            assert ids[0] not in str(found)
+            results = await _sent(learner, "GET", "/v1/conversations", params={"text": word})
+            assert ids[0] not in str(results)
         assert words not in str(await _sent(teacher, "GET", path))
         async with asyncio.timeout(60):
             while left := await asyncio.to_thread(seen, *ids, words):

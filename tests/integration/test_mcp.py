@@ -298,10 +298,13 @@ async def test_a_client_of_responses_names_a_server_of_its_organisation(
     tmp_path: Path, site: Library
 ) -> None:
     ask = [calls("find", '{"title": "knots"}')]
-    async with uni(tmp_path, site, ask, [says("Found.")], ask, [says("No.")], ask) as (made, model):
-        pins = await made.pins({"url": site.url})
+    async with uni(tmp_path, site, ask, [says("Found.")], ask, [says("No.")], ask) as (
+        service,
+        model,
+    ):
+        pins = await service.pins({"url": site.url})
         del pins["show"]  # not accepted
-        accounts: Any = account_pb2_grpc.AccountServiceStub(made.migration)
+        accounts: Any = account_pb2_grpc.AccountServiceStub(service.migration)
         openai = {"base_url": model.url, "api_key": "sk-uni", "models": ["scripted"]}
         server = {"url": site.url, "token": TOKEN, "pins": pins}
         settings = {
@@ -318,11 +321,11 @@ async def test_a_client_of_responses_names_a_server_of_its_organisation(
             owner=ANN,
             model=assistant_pb2.ModelRef(connector="openai", model="scripted"),
         )
-        members = {"model": f"lamb_assistant.{await kept(made.migration, plain)}", "input": "?"}
+        members = {"model": f"lamb_assistant.{await kept(service.migration, plain)}", "input": "?"}
         tool = {"type": "mcp", "server_label": "lib", "require_approval": "never"}
 
         async def respond(**body: Any) -> dict[str, Any]:
-            response = await made.http.post("/v1/responses", json={**members, **body})
+            response = await service.http.post("/v1/responses", json={**members, **body})
             assert response.status_code == 200, response.text
             return dict(response.json())
 
@@ -333,15 +336,15 @@ async def test_a_client_of_responses_names_a_server_of_its_organisation(
         assert (site.asked, "show" in offered(model.bodies[0])) == (["knots"], False)
         # With an approval the call waits, and runs once it is given.
         waits = {**tool, "require_approval": "always", "allowed_tools": ["find"]}
-        asked = await respond(tools=[waits])
+        waiting = await respond(tools=[waits])
         assert offered(model.bodies[2]) == ["find"]
-        [request] = [each for each in asked["output"] if each["type"] == "mcp_approval_request"]
+        [request] = [each for each in waiting["output"] if each["type"] == "mcp_approval_request"]
         assert (request["server_label"], site.asked) == ("lib", ["knots"])
         answer = {"type": "mcp_approval_response", "approval_request_id": request["id"]}
         last = await respond(
             tools=[waits],
             input=[{**answer, "approve": True}],
-            previous_response_id=asked["id"],
+            previous_response_id=waiting["id"],
         )
         assert (last["output"][-1]["content"][0]["text"], len(site.asked)) == ("No.", 2)
         # An unknown server is no reason to fail: the answer has a warning.

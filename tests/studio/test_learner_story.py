@@ -268,6 +268,6 @@ def test_a_learner_and_a_teacher(
         course.ask(key, "When is the exam?", informed=True)
     with person(school.studio, teacher, view) as keys:
         teacher_sees(keys, course, view, texts="On which day is the exam|When is the exam")
-    found = school.studio.client.get(f"/groups/{course.group}/insights/questions").json()
-    assert json.dumps(found).count("the exam?") == len(CLASSMATES) + 1
-    assert [each["learners"] for each in found["similar"]] == [3]
+    questions = school.studio.client.get(f"/groups/{course.group}/insights/questions").json()
+    assert json.dumps(questions).count("the exam?") == len(CLASSMATES) + 1
+    assert [each["learners"] for each in questions["similar"]] == [3]

@@ -175,7 +175,7 @@ class Refused:
 async def test_everybody_gets_what_the_rules_say(
     callers: dict[str, Caller], database: Database, subtests: pytest.Subtests
 ) -> None:
-    made = 0
+    count = 0
     for (who, caller), published in product(callers.items(), (False, True)):
         refused = Refused()
         with subtests.test(f"{who}, {published=}"):
@@ -188,9 +188,9 @@ async def test_everybody_gets_what_the_rules_say(
                 (ADMINISTER, MAY_ADMINISTER),
             ):
                 for name, call in calls.items():
-                    made += 1
-                    number = await keep(database, name=f"a{made}", published=published)
-                    assert number == str(made)
+                    count += 1
+                    number = await keep(database, name=f"a{count}", published=published)
+                    assert number == str(count)
                     if who in allowed:
                         assert await refusal(call(caller, number)) == ("", ""), name
                         continue

@@ -76,9 +76,7 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
         self, request: pb.BatchValidateToolConfigsRequest, context: Context
     ) -> pb.BatchValidateToolConfigsResponse:
         """Return the violations of each configuration; an unknown tool is one, too."""
-        if len(request.requests) > MAX_CONFIGS:
-            violation = Violation("requests", f"must have at most {MAX_CONFIGS} items")
-            raise InvalidRequestError("The batch is too large.", [violation])
+        _check_number(request)
         responses = await validate_configs(self._registry, request.requests, effective=False)
         return pb.BatchValidateToolConfigsResponse(responses=responses)
 
@@ -155,6 +153,12 @@ class ToolServicer(pb_grpc.ToolServiceServicer):
 def _check(invocations: Sequence[pb.ToolInvocation], path: str) -> None:
     if violations := list(_violations(invocations, path)):
         raise InvalidRequestError("The invocations are wrong.", violations)
+
+
+def _check_number(request: pb.BatchValidateToolConfigsRequest) -> None:
+    if len(request.requests) > MAX_CONFIGS:
+        violation = Violation("requests", f"must have at most {MAX_CONFIGS} items")
+        raise InvalidRequestError("The batch is too large.", [violation])
 
 
 def _violations(invocations: Sequence[pb.ToolInvocation], path: str) -> Iterator[Violation]:

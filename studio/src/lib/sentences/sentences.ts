@@ -16,7 +16,10 @@ const patternOf = (sentence: string): RegExp =>
     "su",
   );
 
-const patterns = sentences.map((each) => ({ ...each, pattern: patternOf(each.en) }));
+/** The longest first: one with more words than another fits fewer sentences. */
+const patterns = sentences
+  .map((each) => ({ ...each, pattern: patternOf(each.en) }))
+  .sort((one, other) => other.en.length - one.en.length);
 /** What stands before the warnings of a tool. */
 const OF_TOOL = /^(?<tool>[\w -]+): (?<warning>.+)$/su;
 

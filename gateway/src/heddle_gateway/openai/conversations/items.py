@@ -56,7 +56,7 @@ class Conversation:
         self._orphan: tuple[str, str] | None = None
         """The place and the call of the first output without a call."""
         self._calls: set[str] = set()
-        self._asked: dict[str, str] = {}
+        self._waiting: dict[str, str] = {}
         """The confirmations of calls that wait for the user, by the ids of their items."""
         self._messages = messages
         self._unseal = unseal
@@ -137,7 +137,7 @@ class Conversation:
     def _added(self, role: "pb.Role.ValueType", place: str) -> pb.Message:
         self._turn, self._extra = None, ""
         if role != pb.ROLE_TOOL:  # who goes on without an answer has not approved
-            for identifier in [*self._asked]:
+            for identifier in [*self._waiting]:
                 self._decide(identifier, _DECLINED, place)
         self.places.append(place)
         return self._messages.add(role=role)
@@ -178,23 +178,23 @@ class Conversation:
         call.arguments_json = msgspec.json.encode(question).decode()
         if item.extra_content is not None:
             call.extra_json = place.members(["extra_content"])
-        self._asked[item.id] = item.confirmation
+        self._waiting[item.id] = item.confirmation
 
     def _add_approval(self, item: schema.ApprovalResponseItem, place: Place) -> None:
         identifier = item.approval_request_id
-        if not self._asked.get(identifier):
+        if not self._waiting.get(identifier):
             param = str(place / "approval_request_id")
             message = (
                 f"No approval request with id {identifier[:100]!r} waits in the conversation. Send "
                 "the request as the response has it, or continue the response."
             )
             raise rejected(param, message, "approval_request_not_found")
-        answer = self._asked[identifier] if item.approve else _DECLINED
+        answer = self._waiting[identifier] if item.approve else _DECLINED
         self._decide(identifier, answer, str(place))
 
     def _decide(self, identifier: str, answer: str, place: str) -> None:
         """Add the user's answer to an approval request."""
-        del self._asked[identifier]
+        del self._waiting[identifier]
         self._added(pb.ROLE_TOOL, place).parts.add(text=answer)
         self._messages[-1].tool_call_id = identifier
 

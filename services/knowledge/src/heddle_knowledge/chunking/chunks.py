@@ -108,14 +108,14 @@ def _without_crumbs(text: str, passages: list[Passage], chunking: Chunking) -> l
 
     Such a title is in the headings of other passages, or of none, if its text is furniture.
     """
-    kept: list[Passage] = []
+    joined: list[Passage] = []
     for passage in reversed(passages):
-        below = kept[-1] if kept else None
+        below = joined[-1] if joined else None
         if below and _is_above(passage, below, chunking):
-            kept[-1] = replace(below, span=replace(below.span, start=passage.span.start))
+            joined[-1] = replace(below, span=replace(below.span, start=passage.span.start))
         elif not is_title(passage.span.of(text), "".join(passage.heading[-1:])):
-            kept.append(passage)
-    return kept[::-1] or passages
+            joined.append(passage)
+    return joined[::-1] or passages
 
 
 def _is_above(crumb: Passage, below: Passage, chunking: Chunking) -> bool:

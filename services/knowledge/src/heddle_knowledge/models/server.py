@@ -82,13 +82,13 @@ class ModelServer:
             "max_bytes": MAX_ANSWER_BYTES + numbers * _BYTES_PER_NUMBER,
             "max_values": MAX_VALUES + numbers,
         }
-        status, found = await fetch(self.http, request, self.who, **limits)
+        status, answer = await fetch(self.http, request, self.who, **limits)
         if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             raise RemoteError(f"{self.who} refuses the key ({status}).")
         if status >= HTTPStatus.BAD_REQUEST:
-            reason = reason_in(found, self.key) or "no reason told"
+            reason = reason_in(answer, self.key) or "no reason told"
             raise RemoteError(f"{self.who} refuses the request ({status}): {reason}.")
-        return found
+        return answer
 
     def _wait(self, attempt: int, error: RemoteUnavailableError) -> float:
         if isinstance(error, BusyServerError):

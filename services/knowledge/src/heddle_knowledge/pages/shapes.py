@@ -35,6 +35,23 @@ class DrawnPage:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedPage:
+    """A page in the list of a document's pages.
+
+    Attributes:
+        page: Counted from 1.
+        text: What was read on it, or its passages.
+        has_picture: Whether there is a picture of it.
+        passages: How many it has.
+    """
+
+    page: int
+    text: str
+    has_picture: bool
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
 class StoredPage:
     """A page with what ranks it.
 

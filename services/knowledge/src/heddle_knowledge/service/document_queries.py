@@ -36,7 +36,7 @@ class DocumentQueryCalls(Calls):
         self, request: pb.QueryDocumentsRequest, context: Context
     ) -> pb.QueryDocumentsResponse:
         """Run one SELECT statement."""
-        refuse(check_range(request, "max_rows", 0, _MAX_ROWS), "The query cannot be run.")
+        _check(request)
         facts, errors = await self._collect(request.collections)
         max_rows = request.max_rows or _DEFAULT_ROWS
         response = await self._backends.queries.select(facts, request.sql, max_rows)
@@ -57,3 +57,7 @@ class DocumentQueryCalls(Calls):
             except KnowledgeError as error:
                 errors.append(collection_error(reference, error))
         return facts, errors
+
+
+def _check(request: pb.QueryDocumentsRequest) -> None:
+    refuse(check_range(request, "max_rows", 0, _MAX_ROWS), "The query cannot be run.")

@@ -90,7 +90,15 @@ class PageCalls(Calls):
         last = min(first + size - 1, document.pages)
         pages = await store.pages.listed(collection.id, document, first, last)
         return pb.ListPagesResponse(
-            pages=pages,
+            pages=[
+                pb.DocumentPage(
+                    page=each.page,
+                    text=each.text,
+                    has_picture=each.has_picture,
+                    passage_count=each.passages,
+                )
+                for each in pages
+            ],
             next_page_token=write_token(str(last + 1)) if last < document.pages else "",
             page_count=document.pages,
         )

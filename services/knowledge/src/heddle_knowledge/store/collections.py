@@ -95,7 +95,7 @@ class Collections:
         return await self.context.collection_store.registry.all()
 
     async def named(self, reference: str) -> Sequence[Collection]:
-        """Return the collections of everybody with a name, an identifier or a former one."""
+        """Return all collections with a name, an identifier or a former one."""
         return await self.context.collection_store.registry.named(reference)
 
     async def change(self, changed: Collection) -> None:

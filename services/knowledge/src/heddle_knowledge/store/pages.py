@@ -4,14 +4,12 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from heddle.knowledge.v1 import knowledge_pb2 as pb
-
 from heddle_knowledge.collection.tables import documents_of, passages_of_pages
 from heddle_knowledge.collection.types import Document
 from heddle_knowledge.errors import DocumentNotFoundError
 from heddle_knowledge.pages.collection_pages import CollectionPages
 from heddle_knowledge.pages.models import PageModelInfo
-from heddle_knowledge.pages.shapes import LONGEST_TEXT, DrawnPage, Picture, RankedPage
+from heddle_knowledge.pages.shapes import LONGEST_TEXT, DrawnPage, ListedPage, Picture, RankedPage
 from heddle_knowledge.store.context import StoreContext
 from heddle_knowledge.store.documents import Documents
 from heddle_knowledge.store.passages import Passages
@@ -96,7 +94,7 @@ class Pages:
 
     async def listed(
         self, collection: str, document: Document, first: int, last: int
-    ) -> list[pb.DocumentPage]:
+    ) -> list[ListedPage]:
         """Return pages of a document.
 
         Args:
@@ -116,9 +114,7 @@ class Pages:
         for number in range(first, last + 1):
             text, has_picture = stored.get(number, ("", False))
             text = text or "\n\n".join(texts[number])[:LONGEST_TEXT]
-            page = pb.DocumentPage(page=number, text=text, has_picture=has_picture)
-            page.passage_count = len(texts[number])
-            pages.append(page)
+            pages.append(ListedPage(number, text, has_picture, len(texts[number])))
         return pages
 
     async def count_pictures(self, collection: str) -> int:

@@ -43,7 +43,7 @@ _ADOPT_SECONDS = 2.0
 """Seconds between looks for files that a replica which died has left."""
 _MAX_LOCKS = 8
 """Locks of attached files that are held at the same time. The holders wait for each other at the
-database, where nobody waits for more than some seconds."""
+database, which refuses a lock after some seconds."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 """Seconds between attempts to store the state of a file."""
 _NOT_STORABLE = (OSError, StorageError, ConflictError)

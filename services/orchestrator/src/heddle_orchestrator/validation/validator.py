@@ -66,9 +66,7 @@ class Validator:
         Raises:
             InvalidRequestError: There are too many requests.
         """
-        if len(requests) > MAX_REQUESTS:
-            violation = Violation("requests", f"must have at most {MAX_REQUESTS} items")
-            raise InvalidRequestError("The batch is too large.", [violation])
+        _check_number(requests)
         seconds = remaining(context, _TIMEOUT_SECONDS)
         connectors, bindings = await asyncio.gather(
             _or_none(self._available_connectors(seconds), "connectors"),
@@ -117,6 +115,12 @@ class Validator:
             for key, each in zip(keys, answer.responses, strict=True):
                 checked[key] = [Violation(v.field, v.description) for v in each.violations]
         return checked
+
+
+def _check_number(requests: Sequence[pb.ValidateAssistantRequest]) -> None:
+    if len(requests) > MAX_REQUESTS:
+        violation = Violation("requests", f"must have at most {MAX_REQUESTS} items")
+        raise InvalidRequestError("The batch is too large.", [violation])
 
 
 def _response(
