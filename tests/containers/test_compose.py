@@ -181,7 +181,7 @@ def test_a_service_waits_until_those_it_calls_are_healthy(name: str) -> None:
     }
     depends = content.get("depends_on", {})
     if name == "assistants":  # it serves without those, which wait for it
-        called -= {"connector", "orchestrator"}
+        called -= {"connector", "knowledge", "orchestrator"}
 
     assert called == set(depends)
     assert all(condition == {"condition": "service_healthy"} for condition in depends.values())

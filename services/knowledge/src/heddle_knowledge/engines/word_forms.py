@@ -16,7 +16,8 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _RAISED = re.compile(r"(?<=\d)[⁺⁻]?[⁰¹²³⁴-⁹]+")
 _POWER = re.compile(r"(?<=\w)(?:\^|\*\*)\{?([+\-−]?\w+)\}?")  # noqa: RUF001 - the minus sign
 _LOWERED = re.compile(r"(?<=[A-Z)])_\{?(\d+)\}?|_\{(\d+)\}")
-_ACCENTED = re.compile(r"[^\W\d_]*[\u00c0-\u024f\u0370-\u03ff\u1e00-\u1eff][^\W\d_]*")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ACCENT = re.compile("[\u00c0-\u024f\u0370-\u03ff\u1e00-\u1eff]")
 _SPELLINGS = {
     "da": (("aa", "å"), ("ae", "æ"), ("oe", "ø")),
     "de": (("ae", "ä"), ("oe", "ö"), ("(?<![aeq])u[e]", "ü"), ("ß", "ss")),
@@ -58,7 +59,9 @@ def _power(match: re.Match[str]) -> str:
 
 
 def _without_accents(text: str) -> Iterator[str]:
-    for word in dict.fromkeys(_ACCENTED.findall(text)):
+    for word in dict.fromkeys(_LETTERS.findall(text)):
+        if not _ACCENT.search(word):
+            continue
         signs = unicodedata.normalize("NFD", word)
         plain = "".join(sign for sign in signs if not unicodedata.combining(sign))
         if plain != word:

@@ -88,7 +88,7 @@ class Passages:
         if not query:
             return []
         request = query, top_k, threshold, mode, where, options
-        (vector,) = await traced_embedding(self._embedded(query, embedder), embedder)
+        (vector,) = await self._embedded(query, embedder)
         forms, reranker = word_forms(query, handle.collection.language), self._context.reranker
         question = Question(query, forms, vector, mode, options, reranker, where)
         async with handle.using():
@@ -136,7 +136,9 @@ class Passages:
         """Return the vector of a query, of shape [dim], in a list."""
         return await self._queries.get(
             (embedder.info(), query),
-            lambda: self._batches.embedded(embedder, [query], tenant=NOBODY),
+            lambda: traced_embedding(
+                self._batches.embedded(embedder, [query], tenant=NOBODY), embedder
+            ),
         )
 
     async def _with_pictures(
