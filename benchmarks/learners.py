@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import os
+import ssl
 import statistics
 import sys
 import time
@@ -31,6 +32,8 @@ _PORTS = 8
 _READY_SECONDS = 90.0
 _ALLOWED_SECONDS = 0.1
 _MILLISECONDS = 1_000
+# To read the certificates of the machine takes each client 20 ms, while the others wait.
+_NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _RANDOM = Random(1)  # noqa: S311 - a fixed sequence
 
 
@@ -116,7 +119,7 @@ async def _course(url: str, people: Sequence[int], every: float, questions: int)
 async def _learner(url: str, number: int, every: float, questions: int, seen: Seen) -> None:
     headers = {"authorization": f"Bearer {_key(number)}"}
     async with httpx.AsyncClient(
-        base_url=url, headers=headers, timeout=60, trust_env=False
+        base_url=url, headers=headers, timeout=60, trust_env=False, verify=_NO_CERTIFICATES
     ) as client:
         await asyncio.sleep(_RANDOM.random() * every)
         begun = time.monotonic()
