@@ -40,6 +40,7 @@ def open_editor(screen: Screen, identifier: str) -> None:
 
 def open_sections(page: Page) -> None:
     """Open all parts of the form."""
+    page.locator("[data-section]").first.wait_for(state="attached")
     page.evaluate("document.querySelectorAll('[data-section]').forEach((it) => (it.open = true))")
 
 

@@ -75,7 +75,7 @@ def test_a_new_assistant_gets_tools_and_slots_is_tried_and_published(development
         identifier = page.url.rpartition("/")[2]
         open_sections(page)
         page.get_by_label("Show debugging models").check()
-        page.get_by_label("Connector").select_option("bypass")
+        page.get_by_label("Provider").select_option("bypass")
         page.get_by_label("Search tools").fill("words")
         page.get_by_role("button", name="Add Word count").click()
         page.get_by_label("Search tools").fill("current file")
@@ -137,7 +137,7 @@ def test_each_control_changes_its_member(development: Studio) -> None:
         page.get_by_label("Name", exact=True).fill("controls_2")
         page.get_by_label("Emoji").fill("🧵")
         page.get_by_label("Starter questions").fill("Who?\n\n Why? ")
-        page.get_by_label("Connector").select_option("local")
+        page.get_by_label("Provider").select_option("local")
         page.get_by_label("System prompt").fill("Be brief.")
         template(page).fill("{user_input} {words}")
         page.get_by_label("Places in the prompt").select_option("lamb")

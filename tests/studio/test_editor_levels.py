@@ -31,7 +31,8 @@ def test_the_simple_level_makes_an_assistant_of_documents_and_tools(development:
         page.get_by_label("Title").fill("Looms")
         page.get_by_label("Emoji").fill("🧵")
         page.get_by_label("What should it do?").fill("Answer briefly.")
-        page.locator("input[type=file][multiple]").set_input_files(NOTES)
+        page.locator("#main fieldset .min-h-72").scroll_into_view_if_needed()  # it loads when seen
+        page.locator("#main fieldset input[type=file][multiple]").set_input_files(NOTES)
         expect(page.get_by_text("1 of 1 files uploaded")).to_be_visible()
         expect(page.get_by_role("checkbox", name="looms")).to_be_checked()
         page.get_by_role("button", name="Add Grade with a rubric").click()
@@ -122,7 +123,8 @@ def test_at_most_twenty_tools_are_offered_before_more(development: Studio) -> No
         page = screen.page
         screen.open(f"assistants/{identifier}")
         page.get_by_role("button", name="Add a tool").click()
-        offers = page.get_by_role("button", name=re.compile("^Add "), include_hidden=True)
+        tools = page.locator("#main fieldset")
+        offers = tools.get_by_role("button", name=re.compile("^Add "), include_hidden=True)
         expect(offers).to_have_count(20 + 1)  # and "Add a tool"
         page.get_by_role("button", name=re.compile("^More: ")).click()
         assert offers.count() > 20 + 1
