@@ -173,7 +173,8 @@ async def ingest(
     async with aclosing(_reading(source, scans, parsing, read)) as reading:
         async for progress in reading:
             yield progress
-    ((parsed, chunks),) = ((reply.document, reply.chunks) for reply in read)
+    (reply,) = read
+    parsed, chunks = reply.document, reply.chunks
     yield IngestProgress("parsing", 1, 1)
     texts = [embedded_text(chunk) for chunk in chunks]
     language = handle.collection.language
