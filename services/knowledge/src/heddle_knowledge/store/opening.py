@@ -230,3 +230,4 @@ class KnowledgeStore:
         """Stop background work. `open_store` calls this."""
         await self._maintenance.aclose()
         await self.documents.aclose()
+        await self.passages.aclose()

@@ -89,13 +89,13 @@ class Passages:
             return []
         request = query, top_k, threshold, mode, where, options
         (vector,) = await self._embedded(query, embedder)
-        forms, reranker = word_forms(query, handle.collection.language), self._context.reranker
-        question = Question(query, forms, vector, mode, options, reranker, where)
         async with handle.using():
             snapshot = await self._context.snapshots.of(handle)
             answer = snapshot.answer(request) if snapshot else None
             if answer is not None:
                 return list(answer)
+            forms, reranker = word_forms(query, handle.collection.language), self._context.reranker
+            question = Question(query, forms, vector, mode, options, reranker, where)
             passages = await find(
                 snapshot or SearchedTable(handle.table),
                 question,
@@ -126,6 +126,10 @@ class Passages:
         async with handle.using():
             passages = await list_passages(handle.table, document, first, limit)
         return await self._with_pictures(handle, passages)
+
+    async def aclose(self) -> None:
+        """End; queries that are not embedded fail."""
+        await self._batches.aclose()
 
     async def _searched(self, handle: CollectionHandle) -> Searched:
         """Return what holds the passages of a collection as they are now."""
