@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from studio.harness import KEY, Studio, running
+
+expect.set_options(timeout=30_000)  # a busy machine answers late
 
 
 @pytest.fixture(scope="session")

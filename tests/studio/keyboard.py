@@ -41,7 +41,10 @@ class Keyboard:
 
     def text(self, key: str, **values: object) -> str:
         """Return a text of the studio, as the person reads it."""
-        text = texts(self.language)[key]
+        forms = texts(self.language)
+        if "count" in values and key not in forms:
+            key += ".one" if values["count"] == 1 else ".other"
+        text = forms[key]
         return re.sub(r"\{(\w+)\}", lambda match: str(values[match[1]]), text)
 
     def button(self, key: str, **values: object) -> Locator:

@@ -102,7 +102,7 @@ def test_a_new_assistant_gets_tools_and_slots_is_tried_and_published(development
         page.get_by_role("button", name="Send").click()
         expect(page.get_by_role("article")).to_contain_text("The message has 3 words.")
         page.get_by_role("button", name="How it came about").click()
-        expect(page.get_by_role("button", name="Tool word_count")).to_be_visible()
+        expect(page.get_by_role("button", name="Tool Word count")).to_be_visible()
         page.get_by_role("link", name="Sharing").click()
         page.get_by_label("Published").check()
         page.get_by_role("button", name="Save", exact=True).click()
