@@ -1,9 +1,12 @@
 """The editor of an assistant: its form, its template and its tools."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 from studio.editing import new_assistant, open_editor, open_sections, save, stored, template
 from studio.harness import PHONE, VIEWS, Studio
+from studio.keyboard import texts
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 TOOLS = [
@@ -211,3 +214,34 @@ def test_the_editor_speaks_basque_in_the_dark(development: Studio, width: int) -
         screen.check()
         screen.picture(f"editor-eu-{width}")
     assert stored(development, identifier)["title"] == "Ehungintza"
+
+
+@pytest.mark.parametrize(
+    ("field", "route", "listed"),
+    [
+        ("model.connector", "/connectors", "connectors"),
+        ("strategy", "/strategies", "strategies"),
+        ("prompt_processor", "/prompt-processors", "prompt_processors"),
+    ],
+)
+def test_what_an_assistant_is_made_of_is_described_in_the_language_of_the_reader(
+    development: Studio, field: str, route: str, listed: str
+) -> None:
+    identifier = new_assistant(development, f"described_{listed}")
+    kind = {"connectors": "connector", "strategies": "strategy"}.get(listed, "processor")
+    spoken = texts("eu")
+    with development.screen(language="eu") as screen:
+        page = screen.page
+        screen.open(f"assistants/{identifier}")
+        open_sections(page)
+        control = page.locator(f"[data-field='{field}']")
+        expect(control).to_be_visible()
+        page.get_by_label(spoken["models.debugging"]).check()
+        offered = control.locator("option").evaluate_all("all => all.map((each) => each.value)")
+        names = [each["name"] for each in development.client.get(route).json()[listed]]
+        assert len(offered) > 1
+        for name in names:
+            text = spoken[f"editor.{kind}.text.{name}"].replace("{slot}", "{moodle_user}")
+            if name in offered:
+                control.select_option(name)
+                expect(control).to_have_accessible_description(re.compile(re.escape(text)))

@@ -11,13 +11,15 @@ pytestmark = pytest.mark.exhaustive
 SCREENS = {
     "member": ["Chat", "Home", "Assistants"],
     "creator": [
-        *("Chat", "Home", "Assistants", "Knowledge", "Rubrics", "Tools", "Usage", "API keys")
+        *("Chat", "Home", "Assistants", "Groups"),
+        *("Knowledge", "Rubrics", "Tools", "Usage", "API keys"),
     ],
     "admin": [
         *(
             "Chat",
             "Home",
             "Assistants",
+            "Groups",
             "Knowledge",
             "Rubrics",
             "Tools",

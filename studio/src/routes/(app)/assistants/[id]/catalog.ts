@@ -51,7 +51,8 @@ const STRATEGIES = [
   "parallel",
   "sequential",
 ] as const;
-const PROCESSORS = ["moodle_augment", "simple_augment"] as const;
+const PROCESSORS = ["kvcache_augment", "moodle_augment", "simple_augment"] as const;
+const CONNECTORS = ["anthropic", "banana_img", "bypass", "default", "local", "ollama", "openai"] as const;
 
 /** Return a sentence about a strategy; one that the studio does not know has the server's. */
 export function strategyText({ name, description }: Strategy): string {
@@ -63,6 +64,12 @@ export function strategyText({ name, description }: Strategy): string {
 export function processorText({ name, description }: PromptProcessor): string {
   const known = PROCESSORS.find((each) => each === name);
   return known ? t(`editor.processor.text.${known}`, { slot: "{moodle_user}" }) : description;
+}
+
+/** Return a sentence about a provider, likewise. */
+export function connectorText({ name, description }: Connector): string {
+  const known = CONNECTORS.find((each) => each === name);
+  return known ? t(`editor.connector.text.${known}`) : description;
 }
 
 /** What tools are for, in the order in which they are offered. */
