@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Request, expect
-from studio.harness import VIEWS, Studio
+from studio.harness import Studio
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
 TOOLS = "/tools"
@@ -23,22 +23,17 @@ def checked(page: Page) -> Any:
     return json.loads(sent.value.post_data or "null")
 
 
-@pytest.mark.parametrize(("theme", "width"), VIEWS)
-def test_the_catalogue_is_accessible_and_fits(development: Studio, theme: str, width: int) -> None:
-    with development.screen(theme=theme, width=width) as screen:
+def test_the_catalogue_is_accessible_and_fits(development: Studio) -> None:
+    with development.screen() as screen:
         screen.open("tools")
         expect(screen.page.get_by_role("link", name="Word count")).to_be_visible()
-        screen.check()
-        screen.picture(f"tools-{theme}-{width}")
+        screen.check_in_views("tools-{view}")
 
 
-@pytest.mark.parametrize(("theme", "width"), VIEWS)
-def test_the_form_of_every_tool_is_accessible_and_writes_no_defaults(
-    development: Studio, theme: str, width: int
-) -> None:
+def test_the_form_of_every_tool_is_accessible_and_writes_no_defaults(development: Studio) -> None:
     tools = development.client.get(TOOLS).json()["tools"]
     assert tools
-    with development.screen(theme=theme, width=width) as screen:
+    with development.screen() as screen:
         for tool in tools:
             screen.open(f"tools/{tool['name']}")
             expect(screen.page.get_by_role("button", name="Check the settings")).to_be_visible()
@@ -46,8 +41,7 @@ def test_the_form_of_every_tool_is_accessible_and_writes_no_defaults(
                 path = screen.page.locator(f'[data-field="{name}"]')
                 expect(path, f"{tool['name']}: {name}").to_have_count(1)
             assert checked(screen.page) == {}
-            screen.check()
-        screen.picture(f"tool-{theme}-{width}")
+            screen.check_in_views("tool-{view}")
 
 
 def test_a_tool_runs_alone_with_the_settings_of_the_form(development: Studio) -> None:

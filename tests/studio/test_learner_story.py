@@ -24,7 +24,6 @@ from studio.school import SHUTTLE, School
 from studio.tutor import REPORTED, tutor
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(600)]
-expect.set_options(timeout=30_000)  # a busy machine answers late
 PHONE, DESKTOP = 390, 1440
 PEOPLE = (
     ("en", "light", DESKTOP),

@@ -11,7 +11,6 @@ from studio.harness import VIEWS, Screen, Studio, running
 from tools_service.mcp_sites import Library, library
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
-expect.set_options(timeout=30_000)  # a busy machine answers late
 UNI = "/organizations/uni"
 PATH = "organizations/uni/mcp"
 OLD = f"sha256:{'0' * 64}"

@@ -10,7 +10,6 @@ from playwright.sync_api import Browser, expect
 from studio.harness import VIEWS, Studio, running
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
-expect.set_options(timeout=30_000)  # a busy machine answers late
 ANN = "ann@uni.example"
 SCREENS = {
     "organizations": "The University",

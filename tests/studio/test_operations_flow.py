@@ -5,7 +5,6 @@ from playwright.sync_api import Page, expect
 from studio.harness import KEY, Studio
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(300)]
-expect.set_options(timeout=30_000)  # a busy machine answers late
 BYPASS = {"connector": "bypass", "model": "simple-bypass"}
 
 

@@ -43,6 +43,8 @@ interface Call {
     query?: Record<string, unknown>;
     header?: Record<string, string>;
   };
+  /** Headers that the contract does not name for the route, such as `If-Match`. */
+  headers?: Record<string, string>;
   body?: unknown;
   signal?: AbortSignal;
   parseAs?: "json" | "blob";
@@ -61,7 +63,7 @@ const calling =
     );
     for (const [name, value] of Object.entries(query))
       for (const each of [value ?? []].flat()) url.searchParams.append(name, String(each));
-    const headers = new Headers({ accept: "application/json", ...header });
+    const headers = new Headers({ accept: "application/json", ...header, ...call.headers });
     if (call.body !== undefined) headers.set("content-type", "application/json");
     const body = call.body === undefined ? null : JSON.stringify(call.body);
     const response = await send(new Request(url, { method, headers, body, signal: call.signal ?? null }));
