@@ -51,6 +51,7 @@ def test_the_choice_of_the_syntax_fits_a_phone_in_every_language(
     identifier = new_assistant(development, name, prompt_template=TEMPLATE, **syntax)
     with development.screen(theme="dark", width=360, language=language) as screen:
         screen.open(f"assistants/{identifier}")
+        screen.page.locator("[data-field=prompt_template]").scroll_into_view_if_needed()
         expect(template(screen.page)).to_be_visible()
         field = screen.page.locator("select[data-field=template_syntax]")
         expect(field).to_have_value("lamb")
