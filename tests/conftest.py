@@ -10,6 +10,7 @@ from pathlib import Path
 from zlib import crc32
 
 import password_costs
+import preloaded
 import pytest
 import run_reaper
 from forks import pytest_addoption, pytest_runtestloop
@@ -39,6 +40,7 @@ def pytest_configure() -> None:
     gc.disable()
     run_reaper.start()
     password_costs.make_cheap()
+    preloaded.use_for_workers()
     CALLER.set(Caller("", DEVELOPER))  # of fixtures that serve several tests
     for service in SERVICES:
         os.environ.setdefault(f"HEDDLE_{service}_LISTEN", "127.0.0.1:0")

@@ -2,7 +2,8 @@
 
 A service spends most of its start on loading code. `start` forks a process from one that has
 loaded it for the whole test run. The process then runs a module as `python -m` does, with an
-environment, an output and a session of its own.
+environment, an output and a session of its own. Workers, whose memory is limited, are forked from
+a second process, which has loaded only what they need.
 """
 
 import contextlib
@@ -60,14 +61,24 @@ _OUR_OWN = (
     "heddle_orchestrator",
     "heddle_tools_service",
 )
+_WORKERS = (
+    "heddle_tools_service.plugin_process.fork_server",
+    "heddle_knowledge.embedders.worker",
+    "heddle_knowledge.pages.rendering_worker",
+    "heddle_knowledge.reading.worker",
+)
+"""The modules that are forked from the second process."""
 _SECRETS = (
     ("heddle_runtime.telemetry.log_fields", "_key"),
     ("heddle_assistants.repository.journal", "_PEPPER"),
 )
 """The variables with keys that each process draws."""
+_RUN = "heddle-tests-{}"
+_WORKER_RUN = "heddle-tests-workers-{}"
 _RETRY_SECONDS = 0.02
 _START_SECONDS = 60.0
 _BACKLOG = 128
+_MOST_DESCRIPTORS = 8
 
 
 class Process:
@@ -102,8 +113,10 @@ class Process:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, number)
+        # Without a poll, as another thread may wait for the exit code.
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
@@ -163,37 +176,83 @@ def start(
             stderr=output if errors is None else errors,
             start_new_session=True,
         )
-    mask = os.umask(0)
-    os.umask(mask)
-    request = {
-        "module": module,
-        "arguments": list(arguments),
-        "environment": dict(environment),
-        "cwd": str(cwd or Path.cwd()),
-        "umask": mask,
-    }
-    connection = _connected()
     with Path(os.devnull).open("rb") as nothing:
         descriptors = [
             nothing.fileno() if source is None else source,
             output,
             output if errors is None else errors,
         ]
-        socket.send_fds(connection, [b"\n"], descriptors)
+        return _forked(
+            _RUN, ["-m", module, *arguments], environment, cwd or Path.cwd(), descriptors
+        )
+
+
+def _worker(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    stdin: int,
+    stdout: int = 1,
+    pass_fds: Sequence[int] = (),
+    start_new_session: bool,
+) -> Started:
+    """Start a worker as `subprocess.Popen` does."""
+    options = command[2 : len(command) - len(pass_fds)]  # without the numbers of `pass_fds`
+    if not ({*options} & {"-c", *_WORKERS}) or "PYTHONPATH" in env:
+        return subprocess.Popen(  # noqa: S603 - our own modules
+            command,
+            env=env,
+            stdin=stdin,
+            stdout=stdout,
+            pass_fds=pass_fds,
+            start_new_session=start_new_session,
+        )
+    with Path(os.devnull).open("rb") as nothing:
+        source = nothing.fileno() if stdin == subprocess.DEVNULL else stdin
+        return _forked(_WORKER_RUN, options, env, Path.cwd(), [source, stdout, 2, *pass_fds])
+
+
+def _forked(
+    run: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: Path,
+    descriptors: Sequence[int],
+) -> Process:
+    """Fork a process that runs a module.
+
+    Args:
+        run: The name of the process to fork.
+        command: What would follow `python`: `-m` and a module, or `-c` and code, and arguments.
+        environment: All variables of the new process.
+        cwd: Its folder.
+        descriptors: Its standard streams. The numbers of those that follow become arguments.
+    """
+    mask = os.umask(0)
+    os.umask(mask)
+    request = {
+        "command": list(command),
+        "environment": dict(environment),
+        "cwd": str(cwd),
+        "umask": mask,
+    }
+    connection = _connected(run)
+    socket.send_fds(connection, [b"\n"], descriptors)
     connection.sendall(json.dumps(request).encode())
     connection.shutdown(socket.SHUT_WR)
     return Process(connection)
 
 
-def _connected() -> socket.socket:
+def _connected(name: str) -> socket.socket:
     """Return a connection to the process that has loaded the libraries; start it if necessary."""
-    name = f"heddle-tests-{os.environ['TEST_RUN']}"  # the same for all of a test run
+    name = name.format(os.environ["TEST_RUN"])  # the same for all of a test run
     connection = socket.socket(socket.AF_UNIX)
     if connection.connect_ex(_address(name)):
         os.posix_spawn(
             sys.executable,
             [sys.executable, "-P", __file__, name],
-            os.environ,
+            # Workers inherit no secrets.
+            {"TEST_RUN": os.environ["TEST_RUN"]} if _is_for_workers(name) else os.environ,
             # A shell would wait until the pipes close that this process has.
             file_actions=[(os.POSIX_SPAWN_OPEN, end, os.devnull, os.O_RDWR, 0) for end in range(3)],
             setsid=True,
@@ -213,9 +272,32 @@ def _address(name: str) -> str:
     return f"\0{name}"
 
 
-def _load() -> dict[str, str]:
+def _is_for_workers(name: str) -> bool:
+    return name == _WORKER_RUN.format(os.environ["TEST_RUN"])
+
+
+def _load(name: str) -> dict[str, str]:
     """Load the code, and return the variables that it has set for libraries such as gRPC."""
     before = dict(os.environ)
+    if _is_for_workers(name):
+        _load_workers()
+    else:
+        _load_services()
+    gc.collect()
+    gc.freeze()
+    return {name: value for name, value in os.environ.items() if name not in before}
+
+
+def _load_workers() -> None:
+    os.environ["OMP_NUM_THREADS"] = "1"  # as the services set it: a library starts no threads
+    for module in _WORKERS:
+        importlib.import_module(module)
+        del sys.modules[module]  # as below
+    tls_context = importlib.import_module("heddle_runtime.http.guarded_http").tls_context
+    tls_context()
+
+
+def _load_services() -> None:
     # The package first: it sets variables that gRPC reads.
     import heddle_runtime  # noqa: F401, I001, PLC0415 - only this process needs it
     import heddle  # noqa: PLC0415 - as above
@@ -228,9 +310,9 @@ def _load() -> dict[str, str]:
         with contextlib.suppress(ModuleNotFoundError):  # a member that is not installed
             importlib.import_module(f"{package}.__main__")
             del sys.modules[f"{package}.__main__"]  # of which runpy would warn
-    gc.collect()
-    gc.freeze()
-    return {name: value for name, value in os.environ.items() if name not in before}
+    from heddle_runtime.http import guarded_http  # noqa: PLC0415 - as above
+
+    guarded_http.tls_context()
 
 
 def _serve(listener: socket.socket) -> dict[str, Any]:
@@ -249,7 +331,7 @@ def _serve(listener: socket.socket) -> dict[str, Any]:
 def _fork(selector: selectors.BaseSelector, listener: socket.socket) -> dict[str, Any]:
     """Fork a process; return its request in it, and nothing in the process that forks."""
     connection, _ = listener.accept()
-    _, descriptors, _, _ = socket.recv_fds(connection, 1, 3)
+    _, descriptors, _, _ = socket.recv_fds(connection, 1, _MOST_DESCRIPTORS)
     with connection.makefile("rb") as file:
         request: dict[str, Any] = json.load(file)
     if pid := os.fork():
@@ -263,9 +345,10 @@ def _fork(selector: selectors.BaseSelector, listener: socket.socket) -> dict[str
             os.close(key.fd)
             key.data[1].close()
     connection.close()
-    for number, descriptor in enumerate(descriptors):
+    for number, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, number)
         os.close(descriptor)
+    request["command"] += map(str, descriptors[3:])
     return request
 
 
@@ -275,6 +358,21 @@ def _report(pidfd: int, pid: int, connection: socket.socket) -> None:
     _, status = os.waitpid(pid, 0)
     with connection, contextlib.suppress(OSError):
         connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def use_for_workers() -> None:
+    """Let services of this process fork their workers, too."""
+    for name in ("heddle_tools_service.workers.forking", "heddle_knowledge.workers.worker"):
+        with contextlib.suppress(ModuleNotFoundError):  # a member that is not installed
+            module: Any = importlib.import_module(name)
+            module.subprocess = _Forking
+
+
+class _Forking:
+    """What services use of `subprocess`."""
+
+    DEVNULL = subprocess.DEVNULL
+    Popen = staticmethod(_worker)
 
 
 def _draw_again() -> None:
@@ -292,14 +390,18 @@ def _draw_again() -> None:
 
 def _run(request: Mapping[str, Any], variables: Mapping[str, str]) -> None:
     os.setsid()
-    _draw_again()
     os.umask(request["umask"])
+    run = os.environ["TEST_RUN"]
     os.environ.clear()
-    os.environ.update({**variables, **request["environment"]})
+    os.environ.update({"TEST_RUN": run, **variables, **request["environment"]})
     os.chdir(request["cwd"])
     sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    sys.argv = [request["module"], *request["arguments"]]
-    runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+    option, program, *arguments = request["command"]
+    sys.argv = [program, *arguments]
+    if option == "-c":
+        exec(program, {"__name__": "__main__"})  # noqa: S102 - code of our own
+    else:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
 
 
 def _main() -> None:
@@ -309,8 +411,12 @@ def _main() -> None:
     except OSError:
         return  # another process of this test run was faster
     listener.listen(_BACKLOG)
-    variables = _load()
-    _run(_serve(listener), variables)
+    variables = _load(sys.argv[1])
+    request = _serve(listener)
+    if not _is_for_workers(sys.argv[1]):
+        _draw_again()
+        use_for_workers()
+    _run(request, variables)
 
 
 if __name__ == "__main__":

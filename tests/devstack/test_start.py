@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from integration.processes import GATEWAY, MODULES
+from integration.processes import GATEWAY, MODULES, answered
 from patience import until
 from runtime.ports import free_port
 
@@ -55,7 +55,7 @@ class Started:
     def answers(self) -> bool:
         assert self.process.poll() is None, (self.folder / "stderr").read_text()
         with suppress(httpx.TransportError):
-            return httpx.get(f"{self.url}/status", timeout=30).status_code == httpx.codes.OK
+            return answered(self.url, timeout=30)
         return False
 
     def cpu_seconds(self) -> float:

@@ -42,7 +42,7 @@ async def filled(shelf: Shelves, sharing: str, *names: str) -> str:
         file = await root.files.create(file=(name, b"A shed is a gap."), purpose="assistants")
         files = root.vector_stores.files
         await files.create_and_poll(file.id, vector_store_id=store.id, attributes={"term": "one"})
-    return store.id
+    return str(store.id)
 
 
 async def copied(shelf: Shelves, person: str, **body: Any) -> tuple[int, dict[str, Any]]:

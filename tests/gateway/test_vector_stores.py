@@ -97,7 +97,7 @@ async def test_a_store_has_a_language_and_may_change_it(shelf: Shelves) -> None:
     made = await stores.create(name="Looms")
     swedish = await stores.create(name="Vävstolar", extra_body={"language": "sv-SE"})
     changed = await stores.update(made.id, extra_body={"language": "de"})
-    languages = [each.language for each in (made, swedish, changed)]  # type: ignore[attr-defined] # ours
+    languages = [each.language for each in (made, swedish, changed)]
     assert languages == ["en", "sv", "de"]
     for attempt in (
         stores.create(extra_body={"language": "tlh"}),
@@ -276,7 +276,7 @@ async def test_a_store_cuts_its_files_as_it_was_made(shelf: Shelves) -> None:
     assert made.to_dict()["chunking_strategy"] == static
     other = {"type": "static", "static": {**static["static"], "max_chunk_size_tokens": 900}}
     with pytest.raises(openai.BadRequestError, match="cut alike"):
-        await stores.files.create(store.id, file_id=second, chunking_strategy=other)  # type: ignore[arg-type] # as above
+        await stores.files.create(store.id, file_id=second, chunking_strategy=other)
 
 
 @pytest.mark.parametrize(

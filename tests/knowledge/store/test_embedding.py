@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from heddle_knowledge.embedders.local_embedders import LocalEmbedder
 from heddle_knowledge.embedders.model_files import checked
 from heddle_knowledge.errors import EmbeddingError
 from heddle_knowledge.store import open_store
+from heddle_knowledge.workers import worker as worker_process
 
 CAT = "A cat sleeps on the warm windowsill."
 DOG = "The dog is barking at the postman."
@@ -135,6 +137,7 @@ async def test_a_cancelled_request_does_not_confuse_the_next(embedder: LocalEmbe
 async def test_the_worker_is_nice_sees_no_secrets_and_ends_with_the_embedder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(worker_process, "subprocess", subprocess)
     monkeypatch.setenv("HEDDLE_SECRET", "s3cret")
     async with LocalEmbedder() as embedder:
         await embedder.embed([CAT], "passage")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+from heddle_tools_service.workers import forking
 from heddle_tools_service.workers.confinement import missing
 from runtime.examples import sampled
 from tools_service.plugin_workers.escaping.escapes import ESCAPES
@@ -90,6 +91,7 @@ def packaged(folder: Path) -> Path:
 async def test_no_escape_of_a_plugin_gets_anything(
     install: Callable[[Path], Path], target: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(forking, "subprocess", subprocess)  # as it is without tests
     folder, port = target
     file = install(folder)
     monkeypatch.syspath_prepend(str(folder / "site"))

@@ -35,14 +35,14 @@ class LambClient:
         self._url = httpx.URL(url)
         self._seconds = seconds
         self._timeout = {"connect": CONNECT_SECONDS, "read": seconds, "write": seconds}
-        tls = ssl.create_default_context()
+        secure = self._url.scheme == "https"
+        self.tls = ssl.create_default_context() if secure else None
         self.host = self._url.host
         self.port = self._url.port or _PORTS[self._url.scheme]
-        self.tls = tls if self._url.scheme == "https" else None
         # h11 would read bytes behind a response as the response to the next request of the
         # connection, which can be that of another user. So no connection serves two.
         limits = httpx.Limits(max_keepalive_connections=0)
-        self._transport = httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=limits)
+        self._transport = httpx.AsyncHTTPTransport(verify=self.tls or False, limits=limits)
 
     @asynccontextmanager
     async def send(

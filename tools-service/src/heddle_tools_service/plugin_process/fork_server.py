@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from heddle_runtime.http.guarded_http import tls_context
+
 from heddle_tools_service.plugin_process.serving import serve
 from heddle_tools_service.workers import frames
 from heddle_tools_service.workers.confinement import confine
@@ -25,6 +27,7 @@ def main() -> None:
     """Serve the requests that arrive on standard input, a socket."""
     end_with_parent()
     requests = socket.socket(fileno=os.dup(sys.stdin.fileno()))
+    tls_context()  # loading certificates would take each fork 20 ms
     children: set[int] = set()
     signal.signal(signal.SIGCHLD, lambda *_: _reap(children))
     while True:

@@ -43,18 +43,18 @@ def new_client(
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         limits=_LIMITS,
         transport=transport,
-        verify=_tls(),
+        verify=tls_context(),
     )
 
 
 @cache
-def _tls() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """Return the TLS context of all clients: loading the certificate authorities takes 20 ms."""
     return httpx.create_ssl_context(trust_env=False)
 
 
 def _direct(proxy: httpx.Proxy | None = None) -> httpx.AsyncHTTPTransport:
-    return httpx.AsyncHTTPTransport(verify=_tls(), limits=_LIMITS, proxy=proxy)
+    return httpx.AsyncHTTPTransport(verify=tls_context(), limits=_LIMITS, proxy=proxy)
 
 
 class _ProxiedTransport(httpx.AsyncBaseTransport):
@@ -96,9 +96,9 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
     """Sends requests to addresses that `Egress` permits."""
 
     def __init__(self, egress: Egress, limits: httpx.Limits) -> None:
-        super().__init__(verify=_tls(), limits=limits)
+        super().__init__(verify=tls_context(), limits=limits)
         self._pool = httpcore.AsyncConnectionPool(  # httpx has no way to name the network
-            ssl_context=_tls(),
+            ssl_context=tls_context(),
             max_connections=limits.max_connections,
             max_keepalive_connections=limits.max_keepalive_connections,
             keepalive_expiry=limits.keepalive_expiry,
