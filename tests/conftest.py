@@ -143,7 +143,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def secrets_folder() -> Generator[str]:
     """A folder for the secrets that services of this test run share."""
-    with tempfile.TemporaryDirectory(prefix="heddle-secrets-") as folder:
+    with tempfile.TemporaryDirectory(prefix="heddle-secrets-", dir=memory()) as folder:
         yield folder
 
 

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from heddle_assistants.database.schema import SCHEMA
 from heddle_runtime.storage.database.engine import open_database
 from heddle_runtime.storage.database.upgrading import upgrade
+from memory import memory
 
 
 def database_in(folder: Path) -> str:
@@ -28,7 +29,7 @@ async def make_tables(url: str) -> None:
 
 @cache
 def _template() -> bytes:
-    with TemporaryDirectory() as folder, ThreadPoolExecutor(1) as thread:
+    with TemporaryDirectory(dir=memory()) as folder, ThreadPoolExecutor(1) as thread:
         path = Path(folder, "heddle.db")
         thread.submit(asyncio.run, make_tables(f"sqlite:///{path}")).result()
         return path.read_bytes()

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -42,6 +43,7 @@ def settings() -> list[Setting]:
     return sorted(listed.values(), key=lambda each: (each.group != SHARED, each.group))
 
 
+@cache
 def settings_by_package() -> dict[str, list[str]]:
     """Return the variables that each member reads, with those of its extensions, sorted."""
     by_package: dict[str, set[str]] = {}
