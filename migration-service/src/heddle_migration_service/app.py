@@ -12,6 +12,8 @@ from heddle.assistant.v1 import (
     following_pb2_grpc,
     jobs_pb2,
     jobs_pb2_grpc,
+    prompts_pb2,
+    prompts_pb2_grpc,
     rows_pb2,
     rows_pb2_grpc,
     sharing_pb2,
@@ -43,6 +45,7 @@ from heddle_migration_service.knowledge.copying import KnowledgeCopy
 from heddle_migration_service.knowledge.reading import LambReader
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.lamb.assistant_shares import Sharing
+from heddle_migration_service.lamb.contents import ContentImport
 from heddle_migration_service.lamb.knowledge_registry import LambServer
 from heddle_migration_service.lamb.lti_links import LinkImport
 from heddle_migration_service.lti.courses import Courses
@@ -111,6 +114,7 @@ async def connect(settings: MigrationSettings) -> AsyncGenerator[Peers]:
             sharing_pb2,
             account_pb2,
             group_pb2,
+            prompts_pb2,
         )
         for service in contract.DESCRIPTOR.services_by_name.values()
     ]
@@ -138,8 +142,9 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
         sharing = Sharing(sharing_pb2_grpc.SharingServiceStub(assistants))
         texts = LtiTexts(account_stub(assistants), credentials)
         links = LinkImport(texts, Courses(group_pb2_grpc.GroupServiceStub(assistants), texts))
+        contents = ContentImport(texts, prompts_pb2_grpc.PromptServiceStub(assistants))
         importer = LambImport(
-            lamb_database, settings.lamb_prefix, batches, sharing, operators, links
+            lamb_database, settings.lamb_prefix, batches, sharing, operators, (links, contents)
         )
     async with AsyncExitStack() as exits:
         http = await exits.enter_async_context(new_client(_KB_SECONDS, proxies=settings.proxies))

@@ -11,13 +11,12 @@ _IMPORTED = frozenset(
         *("organizations", "organization_roles", "creator_users", "assistants"),
         *("assistant_publish", "rubrics", "kb_registry", "model_pricing"),
         *("assistant_usage_totals", "knowledge_stores", "assistant_shares", "lti_activities"),
-        *("lti_activity_assistants", "lti_global_config", "lti_creator_keys"),
+        *("lti_activity_assistants", "lti_global_config", "lti_creator_keys", "prompt_templates"),
     }
 )
 _MEANINGS: Mapping[str, str] = {
     "assistant_quota_alerts": "Alerts about budgets. Assistants have notes about their budgets.",
     "usage_logs": "Single requests. Their sums are imported where LAMB has sums.",
-    "prompt_templates": "Texts that authors insert into new prompts. They stay in LAMB's editor.",
     "lamb_chats": "Conversations of authors in LAMB's editor.",
     "aac_sessions": "Conversations of authors with LAMB's agent that makes assistants.",
     "assistant_test_scenarios": "Questions of tests of assistants.",
@@ -41,6 +40,7 @@ _UNKNOWN_COLUMN = "Heddle does not know this column."
 _WITHOUT_EFFECT = {
     "creator_users": {"user_config", "lti_user_id", "auth_provider", "password_hash", "role"},
     "assistant_usage_totals": {"total_tokens_total", "updated_at"},
+    "prompt_templates": {"metadata", "updated_at"},
     "knowledge_stores": {"chunking_strategy", "chunking_params", "vector_db_backend", "status"},
 }
 """Columns of imported tables that an import does not need."""

@@ -1,0 +1,121 @@
+"""What LAMB's users have written: an import stores it as theirs, as if they had written it here."""
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+
+from heddle.assistant.v1 import prompts_pb2
+from heddle.assistant.v1.prompts_pb2_grpc import PromptServiceAsyncStub
+from heddle.migration.v1 import migration_pb2 as pb
+from heddle_runtime.contract.email_address import canonical_email
+from heddle_runtime.errors import InvalidRequestError
+
+from heddle_migration_service.lamb import users
+from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
+from heddle_migration_service.lamb.stored_rows import as_owner, stored_rows
+from heddle_migration_service.lamb.tables import LambTables
+from heddle_migration_service.lamb.values import LambRow
+from heddle_migration_service.lti.stored_links import Imported, LtiTexts
+
+_TEMPLATES = "prompt_templates"
+CONTENT_COLUMNS: Mapping[str, Sequence[str]] = {
+    _TEMPLATES: (
+        *("name", "owner_email", "description", "system_prompt", "prompt_template"),
+        *("is_shared", "organization_id", "created_at"),
+    ),
+}
+"""What is read of each table. People know its rows by the first column."""
+_BRACES = re.compile(r"\{(?:user_input|context)\}|[{}]")
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A LAMB database that is imported."""
+
+    tables: LambTables
+    slugs: OrganizationSlugs
+    dry_run: bool
+
+    async def user(self, column: str, value: int | str) -> tuple[str, str]:
+        """Return the e-mail address of a user, and the slug of the organisation.
+
+        Raises:
+            InvalidRequestError: LAMB has no such user.
+        """
+        columns = ("user_email", "organization_id")
+        for user in await self.tables.matching(users.TABLE, column, [value], columns):
+            if email := canonical_email(user.text("user_email") or ""):
+                return email, self.slugs.of(user)
+        raise InvalidRequestError("Its owner is no user of LAMB.")
+
+
+@dataclass(frozen=True, slots=True)
+class ContentImport:
+    """Stores it row by row. What was imported once stays as its owner has changed it since."""
+
+    texts: LtiTexts
+    prompts: PromptServiceAsyncStub
+
+    async def run(
+        self, tables: LambTables, slugs: OrganizationSlugs, *, dry_run: bool
+    ) -> AsyncGenerator[pb.RunMigrationResponse]:
+        """Yield the progress of each table."""
+        source = _Source(tables, slugs, dry_run)
+        stores = {_TEMPLATES: self._store_template}
+        for table, columns in CONTENT_COLUMNS.items():
+            store = partial(self._store, source, table, stores[table])
+            async with aclosing(stored_rows(tables, table, columns, store)) as responses:
+                async for response in responses:
+                    yield response
+
+    async def _store(
+        self,
+        source: _Source,
+        table: str,
+        store: Callable[[_Source, LambRow], Awaitable[None]],
+        row: LambRow,
+    ) -> bool:
+        """Store a row once, and return whether it is new."""
+        mark = table, row.text("id") or "", row.text("created_at") or ""
+        if await self.texts.get(Imported, *mark):
+            return False
+        await store(source, row)
+        if not source.dry_run:
+            await self.texts.put(Imported(), *mark)
+        return True
+
+    async def _store_template(self, source: _Source, row: LambRow) -> None:
+        owner = await source.user("user_email", row.text("owner_email") or "")
+        template = row.text("prompt_template") or ""
+        prompt = prompts_pb2.Prompt(
+            title=row.text("name") or "",
+            description=row.text("description") or "",
+            system_prompt=row.text("system_prompt") or "",
+            prompt_template=_BRACES.sub(lambda it: it[0] if it[0][1:] else it[0] * 2, template),
+            public=row.flag("is_shared"),
+        )
+        if prompt.prompt_template != template:
+            row.notes.append("Its other braces are doubled, so that they stay text.")
+        if not source.dry_run and not await self._has(owner, prompt):
+            request = prompts_pb2.CreatePromptRequest(prompt=prompt)
+            await as_owner(*owner, self.prompts.CreatePrompt, request)
+
+    async def _has(self, owner: tuple[str, str], prompt: prompts_pb2.Prompt) -> bool:
+        """Return whether an import that was interrupted has stored a prompt."""
+        request = prompts_pb2.ListPromptsRequest(
+            selection=prompts_pb2.PROMPT_SELECTION_OWN, page_size=_PAGE
+        )
+        while True:
+            page = await as_owner(*owner, self.prompts.ListPrompts, request)
+            if any(_texts(each) == _texts(prompt) for each in page.prompts):
+                return True
+            if not page.next_page_token:
+                return False
+            request.page_token = page.next_page_token
+
+
+def _texts(prompt: prompts_pb2.Prompt) -> tuple[str, str, str]:
+    return prompt.title, prompt.system_prompt, prompt.prompt_template

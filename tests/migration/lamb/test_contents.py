@@ -1,0 +1,130 @@
+"""What LAMB's users have written, as they find it in Heddle after an import."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from assistants.both_services import both_services
+from assistants.serving import SECRET
+from google.protobuf.message import Message
+from heddle.assistant.v1 import prompts_pb2, prompts_pb2_grpc
+from heddle.assistant.v1.jobs_pb2 import JOB_KIND_IMPORT, JOB_KIND_ROLLBACK
+from heddle.migration.v1 import migration_pb2 as pb
+from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
+from heddle_assistants.app import AssistantsSettings
+from heddle_runtime.identity.call_metadata import Caller, calling_as, new_call_options
+from heddle_runtime.identity.callers import Identity
+from heddle_runtime.identity.permissions import scopes_of
+from heddle_runtime.rpc.client import channel
+from heddle_runtime.serving.server import running
+from migration.lamb.lamb_database import CONTENTS, Lamb
+from migration.lamb.running import Report
+from new_databases import database_in
+
+ANA, BO = "ana@example.org", "bo@example.org"
+SERVICES = [
+    service
+    for contract in (pb, prompts_pb2)
+    for service in contract.DESCRIPTOR.services_by_name.values()
+]
+
+
+def written(path: Path) -> Lamb:
+    """Make a LAMB with an assistant, and something of each kind that users write."""
+    lamb = Lamb(path).make(CONTENTS)
+    lamb.add("organizations", {"id": 1, "slug": "uni"})
+    lamb.add(
+        "Creator_users",
+        {"id": 1, "user_email": "Ana@example.org"},
+        {"id": 2, "user_email": BO},
+    )
+    lamb.add("assistants", {"id": 42, "name": "1_tutor"})
+    shared = {"is_shared": 1, "system_prompt": "Be kind.", "description": "For all"}
+    lamb.add(
+        "prompt_templates",
+        {"id": 1, "name": "Kind", "prompt_template": r"\frac{a} {context} {user_input}", **shared},
+        {"id": 2, "name": "Mine", "prompt_template": "{user_input}"},
+        {"id": 3, "name": "Nobody's", "owner_email": "gone@example.org"},
+    )
+    return lamb
+
+
+class Here:
+    """The services beside a LAMB."""
+
+    def __init__(self, opened: grpc.aio.Channel) -> None:
+        self.channel = opened
+
+    async def run(self, kind: int = JOB_KIND_IMPORT, *, dry_run: bool = False) -> Report:
+        """Run a job of the migration to its end."""
+        report = Report()
+        request = pb.RunMigrationRequest(kind=kind, dry_run=dry_run)  # type: ignore[arg-type] # an enum
+        with calling_as(Caller("", Identity("root", scopes=("admin",)))):
+            stub = pb_grpc.MigrationServiceStub(self.channel)
+            async for step in stub.RunMigration(request, **new_call_options(60)):
+                report.add(step)
+        return report
+
+    async def ask(self, email: str, method: Any, request: Message) -> Any:
+        """Call a service as a creator of the organisation."""
+        with calling_as(Caller("", Identity(email, "uni", scopes_of("creator")))):
+            return await method(request, **new_call_options(20))
+
+    async def prompts(self, email: str) -> list[prompts_pb2.Prompt]:
+        """Return the prompts that a creator can insert."""
+        stub = prompts_pb2_grpc.PromptServiceStub(self.channel)
+        page = await self.ask(email, stub.ListPrompts, prompts_pb2.ListPromptsRequest())
+        return list(page.prompts)
+
+
+@asynccontextmanager
+async def beside(lamb: Lamb, folder: Path) -> AsyncGenerator[Here]:
+    """Yield the services, in this process, beside a LAMB."""
+    quick = {"HEDDLE_IDENTITY_SECRET": SECRET, "drain_wait": 0.0, "shutdown_grace": 0.2}
+    stored = AssistantsSettings.model_validate(
+        {**quick, "listen": "127.0.0.1:0", "database": database_in(folder)}
+        | {"assistants_dir": folder / "none"}
+    )
+    async with (
+        running(both_services(stored, lamb.path), stored) as served,
+        channel(served.address, *SERVICES, secret=stored.identity_secret) as opened,
+    ):
+        yield Here(opened)
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncGenerator[Here]:
+    """The services beside a LAMB in which users have written something."""
+    async with beside(written(tmp_path / "lamb_v4.db"), tmp_path) as services:
+        yield services
+
+
+async def test_templates_are_prompts_of_their_owners(here: Here) -> None:
+    dry = await here.run(dry_run=True)
+    assert await here.prompts(ANA) == []
+    report = await here.run()
+    assert dry.counts["prompt_templates"] == report.counts["prompt_templates"] == (3, 2, 0, 1)
+    assert "no user" in report.findings["prompt_templates"]["3"].error.message
+    assert "doubled" in report.notes("prompt_templates", 1)
+    kind, mine = await here.prompts(ANA)
+    assert (kind.title, kind.owner, kind.public) == ("Kind", ANA, True)
+    assert (kind.description, kind.system_prompt) == ("For all", "Be kind.")
+    assert kind.prompt_template == r"\frac{{a}} {context} {user_input}"
+    assert (mine.title, mine.public, mine.prompt_template) == ("Mine", False, "{user_input}")
+    assert [each.title for each in await here.prompts(BO)] == ["Kind"]
+
+
+async def test_what_was_imported_once_stays_as_its_owner_changed_it(here: Here) -> None:
+    await here.run()
+    kind, mine = await here.prompts(ANA)
+    stub = prompts_pb2_grpc.PromptServiceStub(here.channel)
+    await here.ask(ANA, stub.DeletePrompt, prompts_pb2.DeletePromptRequest(id=mine.id))
+    kind.title = "Kinder"
+    await here.ask(ANA, stub.UpdatePrompt, prompts_pb2.UpdatePromptRequest(prompt=kind))
+    await here.run(JOB_KIND_ROLLBACK)
+    again = await here.run()
+    assert again.counts["prompt_templates"] == (3, 0, 2, 1)
+    assert [each.title for each in await here.prompts(ANA)] == ["Kinder"]
