@@ -19,6 +19,7 @@ from heddle.assistant.v1 import (
     sharing_pb2,
     sharing_pb2_grpc,
 )
+from heddle.conversation.v1 import conversation_pb2, conversation_pb2_grpc
 from heddle.group.v1 import group_pb2, group_pb2_grpc
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle.migration.v1 import (
@@ -115,6 +116,7 @@ async def connect(settings: MigrationSettings) -> AsyncGenerator[Peers]:
             account_pb2,
             group_pb2,
             prompts_pb2,
+            conversation_pb2,
         )
         for service in contract.DESCRIPTOR.services_by_name.values()
     ]
@@ -142,7 +144,11 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
         sharing = Sharing(sharing_pb2_grpc.SharingServiceStub(assistants))
         texts = LtiTexts(account_stub(assistants), credentials)
         links = LinkImport(texts, Courses(group_pb2_grpc.GroupServiceStub(assistants), texts))
-        contents = ContentImport(texts, prompts_pb2_grpc.PromptServiceStub(assistants))
+        contents = ContentImport(
+            texts,
+            prompts_pb2_grpc.PromptServiceStub(assistants),
+            conversation_pb2_grpc.ConversationServiceStub(assistants),
+        )
         importer = LambImport(
             lamb_database, settings.lamb_prefix, batches, sharing, operators, (links, contents)
         )

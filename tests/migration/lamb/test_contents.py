@@ -1,5 +1,7 @@
 """What LAMB's users have written, as they find it in Heddle after an import."""
 
+import json
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +14,7 @@ from assistants.serving import SECRET
 from google.protobuf.message import Message
 from heddle.assistant.v1 import prompts_pb2, prompts_pb2_grpc
 from heddle.assistant.v1.jobs_pb2 import JOB_KIND_IMPORT, JOB_KIND_ROLLBACK
+from heddle.conversation.v1 import conversation_pb2, conversation_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle.migration.v1 import migration_pb2_grpc as pb_grpc
 from heddle_assistants.app import AssistantsSettings
@@ -24,10 +27,11 @@ from migration.lamb.lamb_database import CONTENTS, Lamb
 from migration.lamb.running import Report
 from new_databases import database_in
 
+EARLIER = int(time.time()) - 100 * 86_400
 ANA, BO = "ana@example.org", "bo@example.org"
 SERVICES = [
     service
-    for contract in (pb, prompts_pb2)
+    for contract in (pb, prompts_pb2, conversation_pb2)
     for service in contract.DESCRIPTOR.services_by_name.values()
 ]
 
@@ -49,7 +53,33 @@ def written(path: Path) -> Lamb:
         {"id": 2, "name": "Mine", "prompt_template": "{user_input}"},
         {"id": 3, "name": "Nobody's", "owner_email": "gone@example.org"},
     )
+    messages = {
+        "b": {"id": "b", "role": "assistant", "content": "An opening.", "timestamp": EARLIER + 9},
+        "a": {"id": "a", "role": "user", "content": "What is a shed?", "timestamp": EARLIER + 5},
+        "c": {"id": "c", "role": "user", "content": [{"type": "text", "text": "Why?"}]}
+        | {"timestamp": EARLIER + 20},
+    }
+    times = {"created_at": EARLIER, "updated_at": EARLIER + 20}
+    chat = json.dumps({"history": {"messages": messages}})
+    lamb.add(
+        "lamb_chats",
+        {"id": "chat-1", "title": "Sheds", "chat": chat, **times},
+        {"id": "chat-2", "title": "Nobody's", "user_id": 9, "chat": chat, **times},
+        {"id": "chat-3", "title": "Nothing", **times},
+        {"id": "chat-4", "title": "Old", "chat": chat, "created_at": 1, "updated_at": 1},
+        {"id": "chat-5", "title": "Bo's", "user_id": 2, "chat": chat, "archived": 1, **times},
+        {"id": "chat-6", "title": "Long", "user_id": 2, "chat": long_chat(), **times},
+    )
     return lamb
+
+
+def long_chat() -> str:
+    """Return a chat of more messages than clients add at once."""
+    turns = {
+        str(n): {"role": ("user", "assistant")[n % 2], "content": str(n), "timestamp": EARLIER + n}
+        for n in range(50)
+    }
+    return json.dumps({"history": {"messages": turns}})
 
 
 class Here:
@@ -78,6 +108,20 @@ class Here:
         stub = prompts_pb2_grpc.PromptServiceStub(self.channel)
         page = await self.ask(email, stub.ListPrompts, prompts_pb2.ListPromptsRequest())
         return list(page.prompts)
+
+    async def chats(self, email: str, **query: Any) -> list[conversation_pb2.Conversation]:
+        """Return the conversations in somebody's list."""
+        stub = conversation_pb2_grpc.ConversationServiceStub(self.channel)
+        request = conversation_pb2.ListConversationsRequest(**query)
+        return list((await self.ask(email, stub.ListConversations, request)).conversations)
+
+    async def said(self, email: str, conversation: str) -> list[tuple[str, str, int]]:
+        """Return the role, the text and the time of each message of a conversation."""
+        stub = conversation_pb2_grpc.ConversationServiceStub(self.channel)
+        request = conversation_pb2.ListItemsRequest(conversation=conversation, page_size=100)
+        items = (await self.ask(email, stub.ListItems, request)).items
+        documents = [(json.loads(each.document_json), each.create_time.seconds) for each in items]
+        return [(it["role"], it["content"][0]["text"], time) for it, time in documents]
 
 
 @asynccontextmanager
@@ -127,4 +171,60 @@ async def test_what_was_imported_once_stays_as_its_owner_changed_it(here: Here) 
     await here.run(JOB_KIND_ROLLBACK)
     again = await here.run()
     assert again.counts["prompt_templates"] == (3, 0, 2, 1)
+    assert again.counts["lamb_chats"] == (6, 0, 3, 3)
+    assert len(await here.chats(ANA)) == 1
     assert [each.title for each in await here.prompts(ANA)] == ["Kinder"]
+
+
+async def test_chats_are_conversations_that_their_owners_read(here: Here) -> None:
+    dry = await here.run(dry_run=True)
+    assert await here.chats(ANA) == []
+    report = await here.run()
+    assert dry.counts["lamb_chats"] == (6, 4, 0, 2)  # how long chats are stored shows later
+    assert report.counts["lamb_chats"] == (6, 3, 0, 3)
+    errors = {key: it.error.message for key, it in report.findings["lamb_chats"].items()}
+    assert errors.keys() == {"chat-2", "chat-3", "chat-4"}
+    assert "no user" in errors["chat-2"]
+    assert "no messages" in errors["chat-3"]
+    [chat] = await here.chats(ANA, text="opening")
+    assert (chat.title, chat.assistant, chat.read_only) == ("Sheds", "lamb_assistant.42", True)
+    assert (chat.create_time.seconds, chat.update_time.seconds) == (EARLIER, EARLIER + 20)
+    assert await here.said(ANA, chat.id) == [
+        ("user", "What is a shed?", EARLIER + 5),
+        ("assistant", "An opening.", EARLIER + 9),
+        ("user", "Why?", EARLIER + 20),
+    ]
+    [archived] = await here.chats(BO, archived=True)
+    assert archived.title == "Bo's"
+    [long] = await here.chats(BO)
+    assert [text for _, text, _ in await here.said(BO, long.id)] == [str(n) for n in range(50)]
+
+
+async def test_an_imported_conversation_is_read_only(here: Here) -> None:
+    await here.run()
+    [chat] = await here.chats(ANA)
+    stub = conversation_pb2_grpc.ConversationServiceStub(here.channel)
+    item = conversation_pb2.Item(id="msg_new", document_json="{}")
+    follows = conversation_pb2.GetContextRequest(conversation=chat.id)
+    response = conversation_pb2.Response(
+        id="resp_1", document_json="{}", status="completed", conversation=chat.id
+    )
+    add = conversation_pb2.CreateItemsRequest(conversation=chat.id, items=[item])
+    for method, request in (
+        (stub.CreateItems, add),
+        (stub.GetContext, follows),
+        (stub.PutResponse, conversation_pb2.PutResponseRequest(response=response, output=[item])),
+        (stub.DeleteItem, conversation_pb2.DeleteItemRequest(conversation=chat.id, id="msg_x")),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await here.ask(ANA, method, request)
+        assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    assert len(await here.said(ANA, chat.id)) == 3
+    rename = conversation_pb2.UpdateConversationRequest(id=chat.id, title="Looms", pinned=True)
+    await here.ask(ANA, stub.UpdateConversation, rename)
+    [chat] = await here.chats(ANA)
+    assert (chat.title, chat.pinned, chat.read_only) == ("Looms", True, True)
+    deletion = conversation_pb2.DeleteConversationRequest(id=chat.id)
+    await here.ask(ANA, stub.DeleteConversation, deletion)
+    await here.run()
+    assert await here.chats(ANA) == []

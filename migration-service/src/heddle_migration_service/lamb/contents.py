@@ -2,29 +2,32 @@
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 
 from heddle.assistant.v1 import prompts_pb2
 from heddle.assistant.v1.prompts_pb2_grpc import PromptServiceAsyncStub
+from heddle.conversation.v1.conversation_pb2_grpc import ConversationServiceAsyncStub
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_runtime.contract.email_address import canonical_email
-from heddle_runtime.errors import InvalidRequestError
+from heddle_runtime.errors import AlreadyExistsError, InvalidRequestError
 
 from heddle_migration_service.lamb import users
+from heddle_migration_service.lamb.chats import conversation
 from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.stored_rows import as_owner, stored_rows
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 from heddle_migration_service.lti.stored_links import Imported, LtiTexts
 
-_TEMPLATES = "prompt_templates"
+_TEMPLATES, _CHATS = "prompt_templates", "lamb_chats"
 CONTENT_COLUMNS: Mapping[str, Sequence[str]] = {
     _TEMPLATES: (
         *("name", "owner_email", "description", "system_prompt", "prompt_template"),
         *("is_shared", "organization_id", "created_at"),
     ),
+    _CHATS: ("title", "user_id", "assistant_id", "chat", "archived", "created_at", "updated_at"),
 }
 """What is read of each table. People know its rows by the first column."""
 _BRACES = re.compile(r"\{(?:user_input|context)\}|[{}]")
@@ -58,13 +61,14 @@ class ContentImport:
 
     texts: LtiTexts
     prompts: PromptServiceAsyncStub
+    conversations: ConversationServiceAsyncStub
 
     async def run(
         self, tables: LambTables, slugs: OrganizationSlugs, *, dry_run: bool
     ) -> AsyncGenerator[pb.RunMigrationResponse]:
         """Yield the progress of each table."""
         source = _Source(tables, slugs, dry_run)
-        stores = {_TEMPLATES: self._store_template}
+        stores = {_TEMPLATES: self._store_template, _CHATS: self._store_chat}
         for table, columns in CONTENT_COLUMNS.items():
             store = partial(self._store, source, table, stores[table])
             async with aclosing(stored_rows(tables, table, columns, store)) as responses:
@@ -102,6 +106,13 @@ class ContentImport:
         if not source.dry_run and not await self._has(owner, prompt):
             request = prompts_pb2.CreatePromptRequest(prompt=prompt)
             await as_owner(*owner, self.prompts.CreatePrompt, request)
+
+    async def _store_chat(self, source: _Source, row: LambRow) -> None:
+        owner = await source.user("id", row.whole("user_id") or 0)
+        request = conversation(row)
+        if not source.dry_run:
+            with suppress(AlreadyExistsError):  # an import that was interrupted has stored it
+                await as_owner(*owner, self.conversations.CreateConversation, request)
 
     async def _has(self, owner: tuple[str, str], prompt: prompts_pb2.Prompt) -> bool:
         """Return whether an import that was interrupted has stored a prompt."""

@@ -11,13 +11,13 @@ _IMPORTED = frozenset(
         *("organizations", "organization_roles", "creator_users", "assistants"),
         *("assistant_publish", "rubrics", "kb_registry", "model_pricing"),
         *("assistant_usage_totals", "knowledge_stores", "assistant_shares", "lti_activities"),
-        *("lti_activity_assistants", "lti_global_config", "lti_creator_keys", "prompt_templates"),
+        *("lti_activity_assistants", "lti_global_config", "lti_creator_keys"),
+        *("prompt_templates", "lamb_chats"),
     }
 )
 _MEANINGS: Mapping[str, str] = {
     "assistant_quota_alerts": "Alerts about budgets. Assistants have notes about their budgets.",
     "usage_logs": "Single requests. Their sums are imported where LAMB has sums.",
-    "lamb_chats": "Conversations of authors in LAMB's editor.",
     "aac_sessions": "Conversations of authors with LAMB's agent that makes assistants.",
     "assistant_test_scenarios": "Questions of tests of assistants.",
     "assistant_test_runs": "Answers of tests of assistants.",
