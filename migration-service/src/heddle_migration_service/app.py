@@ -14,6 +14,8 @@ from heddle.assistant.v1 import (
     jobs_pb2_grpc,
     prompts_pb2,
     prompts_pb2_grpc,
+    questions_pb2,
+    questions_pb2_grpc,
     rows_pb2,
     rows_pb2_grpc,
     sharing_pb2,
@@ -117,6 +119,7 @@ async def connect(settings: MigrationSettings) -> AsyncGenerator[Peers]:
             group_pb2,
             prompts_pb2,
             conversation_pb2,
+            questions_pb2,
         )
         for service in contract.DESCRIPTOR.services_by_name.values()
     ]
@@ -148,6 +151,7 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
             texts,
             prompts_pb2_grpc.PromptServiceStub(assistants),
             conversation_pb2_grpc.ConversationServiceStub(assistants),
+            questions_pb2_grpc.QuestionServiceStub(assistants),
         )
         importer = LambImport(
             lamb_database, settings.lamb_prefix, batches, sharing, operators, (links, contents)

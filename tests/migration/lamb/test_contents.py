@@ -12,7 +12,12 @@ import pytest
 from assistants.both_services import both_services
 from assistants.serving import SECRET
 from google.protobuf.message import Message
-from heddle.assistant.v1 import prompts_pb2, prompts_pb2_grpc
+from heddle.assistant.v1 import (
+    prompts_pb2,
+    prompts_pb2_grpc,
+    questions_pb2,
+    questions_pb2_grpc,
+)
 from heddle.assistant.v1.jobs_pb2 import JOB_KIND_IMPORT, JOB_KIND_ROLLBACK
 from heddle.conversation.v1 import conversation_pb2, conversation_pb2_grpc
 from heddle.migration.v1 import migration_pb2 as pb
@@ -31,7 +36,7 @@ EARLIER = int(time.time()) - 100 * 86_400
 ANA, BO = "ana@example.org", "bo@example.org"
 SERVICES = [
     service
-    for contract in (pb, prompts_pb2, conversation_pb2)
+    for contract in (pb, prompts_pb2, conversation_pb2, questions_pb2)
     for service in contract.DESCRIPTOR.services_by_name.values()
 ]
 
@@ -69,6 +74,23 @@ def written(path: Path) -> Lamb:
         {"id": "chat-4", "title": "Old", "chat": chat, "created_at": 1, "updated_at": 1},
         {"id": "chat-5", "title": "Bo's", "user_id": 2, "chat": chat, "archived": 1, **times},
         {"id": "chat-6", "title": "Long", "user_id": 2, "chat": long_chat(), **times},
+    )
+    question = {"role": "user", "content": "What is warp?"}
+    several = [question, {"role": "assistant", "content": "…"}, {"role": "user", "content": "Why?"}]
+    facts = {"expected_behavior": "threads\nlengthwise"}
+    lamb.add(
+        "assistant_test_scenarios",
+        {"id": "s1", "title": "Warp", "messages": json.dumps([question]), **facts},
+        {"id": "s2", "title": "Several", "messages": json.dumps(several)},
+        {"id": "s3", "title": "Nothing", "messages": "{broken"},
+        {"id": "s4", "title": "Gone", "messages": json.dumps([question]), "assistant_id": 99},
+    )
+    lamb.add("assistant_test_runs", {"id": "r1", "scenario_id": "s1"}, {"id": "r2"})
+    lamb.add(
+        "assistant_test_evaluations",
+        {"id": "e1", "test_run_id": "r1", "verdict": "good", "created_at": "2026-05-02"},
+        {"id": "e2", "test_run_id": "r1", "verdict": "bad", "created_at": "2026-05-01"},
+        {"id": "e3", "test_run_id": "r2", "verdict": "mixed", "created_at": "2026-05-03"},
     )
     return lamb
 
@@ -108,6 +130,13 @@ class Here:
         stub = prompts_pb2_grpc.PromptServiceStub(self.channel)
         page = await self.ask(email, stub.ListPrompts, prompts_pb2.ListPromptsRequest())
         return list(page.prompts)
+
+    async def questions(self, email: str) -> list[tuple[str, str, str]]:
+        """Return the saved questions of the assistant."""
+        stub = questions_pb2_grpc.QuestionServiceStub(self.channel)
+        request = questions_pb2.GetQuestionsRequest(id="42")
+        saved = (await self.ask(email, stub.GetQuestions, request)).questions
+        return [(each.title, each.text, each.expected) for each in saved]
 
     async def chats(self, email: str, **query: Any) -> list[conversation_pb2.Conversation]:
         """Return the conversations in somebody's list."""
@@ -173,6 +202,8 @@ async def test_what_was_imported_once_stays_as_its_owner_changed_it(here: Here) 
     assert again.counts["prompt_templates"] == (3, 0, 2, 1)
     assert again.counts["lamb_chats"] == (6, 0, 3, 3)
     assert len(await here.chats(ANA)) == 1
+    assert again.counts["assistant_test_scenarios"] == (4, 0, 2, 2)
+    assert len(await here.questions(ANA)) == 2
     assert [each.title for each in await here.prompts(ANA)] == ["Kinder"]
 
 
@@ -228,3 +259,24 @@ async def test_an_imported_conversation_is_read_only(here: Here) -> None:
     await here.ask(ANA, stub.DeleteConversation, deletion)
     await here.run()
     assert await here.chats(ANA) == []
+
+
+async def test_tests_are_saved_questions_of_the_assistant(here: Here) -> None:
+    dry = await here.run(dry_run=True)
+    report = await here.run()
+    for each in (dry, report):
+        assert each.counts["assistant_test_scenarios"] == (4, 2, 0, 2)
+    assert await here.questions(ANA) == [
+        ("Warp (good)", "What is warp?", "threads\nlengthwise"),
+        ("Several", "Why?", ""),
+    ]
+    assert "3 messages" in report.notes("assistant_test_scenarios", "s2")
+    errors = report.findings["assistant_test_scenarios"]
+    assert "no question" in errors["s3"].error.message
+    assert "no such assistant" in errors["s4"].error.message
+    left = report.left_behind
+    assert left["assistant_test_runs"] == (
+        2,
+        "Answers of tests of assistants. The questions are imported.",
+    )
+    assert "in its title" in left["assistant_test_evaluations"][1]

@@ -27,7 +27,7 @@ def conversation(row: LambRow) -> pb.CreateConversationRequest:
     for index, message in enumerate(sorted(messages, key=_seconds)):
         role, kind = message["role"], _PARTS[message["role"]]
         digest = hashlib.sha256(f"{chat} {index}".encode()).hexdigest()[:32]
-        part: dict[str, Any] = {"type": kind, "text": _text(message.get("content"))}
+        part: dict[str, Any] = {"type": kind, "text": text_of(message.get("content"))}
         if role == "assistant":
             part |= {"annotations": [], "logprobs": []}
         document = {"type": "message", "status": "completed", "role": role, "content": [part]}
@@ -68,7 +68,7 @@ def _seconds(message: Mapping[str, Any]) -> int:
     return int(time) if isinstance(time, int | float) and 0 < time < 2**33 else 0
 
 
-def _text(content: object) -> str:
+def text_of(content: object) -> str:
     """Return the text of a message, whose content may be parts, as OpenAI's."""
     if isinstance(content, str):
         return content

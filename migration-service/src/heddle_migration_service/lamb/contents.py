@@ -6,28 +6,32 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 
-from heddle.assistant.v1 import prompts_pb2
+from heddle.assistant.v1 import prompts_pb2, questions_pb2
 from heddle.assistant.v1.prompts_pb2_grpc import PromptServiceAsyncStub
+from heddle.assistant.v1.questions_pb2_grpc import QuestionServiceAsyncStub
 from heddle.conversation.v1.conversation_pb2_grpc import ConversationServiceAsyncStub
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import AlreadyExistsError, InvalidRequestError
 
-from heddle_migration_service.lamb import users
+from heddle_migration_service.lamb import assistants, users
 from heddle_migration_service.lamb.chats import conversation
 from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.stored_rows import as_owner, stored_rows
 from heddle_migration_service.lamb.tables import LambTables
+from heddle_migration_service.lamb.scenarios import saved_question, verdict
 from heddle_migration_service.lamb.values import LambRow
 from heddle_migration_service.lti.stored_links import Imported, LtiTexts
 
 _TEMPLATES, _CHATS = "prompt_templates", "lamb_chats"
+_SCENARIOS = "assistant_test_scenarios"
 CONTENT_COLUMNS: Mapping[str, Sequence[str]] = {
     _TEMPLATES: (
         *("name", "owner_email", "description", "system_prompt", "prompt_template"),
         *("is_shared", "organization_id", "created_at"),
     ),
     _CHATS: ("title", "user_id", "assistant_id", "chat", "archived", "created_at", "updated_at"),
+    _SCENARIOS: ("title", "assistant_id", "messages", "expected_behavior", "created_at"),
 }
 """What is read of each table. People know its rows by the first column."""
 _BRACES = re.compile(r"\{(?:user_input|context)\}|[{}]")
@@ -62,13 +66,18 @@ class ContentImport:
     texts: LtiTexts
     prompts: PromptServiceAsyncStub
     conversations: ConversationServiceAsyncStub
+    questions: QuestionServiceAsyncStub
 
     async def run(
         self, tables: LambTables, slugs: OrganizationSlugs, *, dry_run: bool
     ) -> AsyncGenerator[pb.RunMigrationResponse]:
         """Yield the progress of each table."""
         source = _Source(tables, slugs, dry_run)
-        stores = {_TEMPLATES: self._store_template, _CHATS: self._store_chat}
+        stores = {
+            _TEMPLATES: self._store_template,
+            _CHATS: self._store_chat,
+            _SCENARIOS: self._store_scenario,
+        }
         for table, columns in CONTENT_COLUMNS.items():
             store = partial(self._store, source, table, stores[table])
             async with aclosing(stored_rows(tables, table, columns, store)) as responses:
@@ -113,6 +122,24 @@ class ContentImport:
         if not source.dry_run:
             with suppress(AlreadyExistsError):  # an import that was interrupted has stored it
                 await as_owner(*owner, self.conversations.CreateConversation, request)
+
+    async def _store_scenario(self, source: _Source, row: LambRow) -> None:
+        number = row.whole("assistant_id") or 0
+        columns = ("owner", "organization_id")
+        known = await source.tables.matching(assistants.TABLE, "id", [number], columns)
+        if not known:
+            raise InvalidRequestError("LAMB has no such assistant any more.")
+        question = saved_question(row, await verdict(source.tables, row.text("id") or ""))
+        if source.dry_run:
+            return
+        owner = canonical_email(known[0].text("owner") or ""), source.slugs.of(known[0])
+        get = questions_pb2.GetQuestionsRequest(id=str(number))
+        stored = await as_owner(*owner, self.questions.GetQuestions, get)
+        if question not in stored.questions:
+            update = questions_pb2.UpdateQuestionsRequest(
+                id=str(number), questions=[*stored.questions, question], etag=stored.etag
+            )
+            await as_owner(*owner, self.questions.UpdateQuestions, update)
 
     async def _has(self, owner: tuple[str, str], prompt: prompts_pb2.Prompt) -> bool:
         """Return whether an import that was interrupted has stored a prompt."""

@@ -12,16 +12,16 @@ _IMPORTED = frozenset(
         *("assistant_publish", "rubrics", "kb_registry", "model_pricing"),
         *("assistant_usage_totals", "knowledge_stores", "assistant_shares", "lti_activities"),
         *("lti_activity_assistants", "lti_global_config", "lti_creator_keys"),
-        *("prompt_templates", "lamb_chats"),
+        *("prompt_templates", "lamb_chats", "assistant_test_scenarios"),
     }
 )
 _MEANINGS: Mapping[str, str] = {
     "assistant_quota_alerts": "Alerts about budgets. Assistants have notes about their budgets.",
     "usage_logs": "Single requests. Their sums are imported where LAMB has sums.",
     "aac_sessions": "Conversations of authors with LAMB's agent that makes assistants.",
-    "assistant_test_scenarios": "Questions of tests of assistants.",
-    "assistant_test_runs": "Answers of tests of assistants.",
-    "assistant_test_evaluations": "Judgements of tests of assistants.",
+    "assistant_test_runs": "Answers of tests of assistants. The questions are imported.",
+    "assistant_test_evaluations": "Judgements of tests of assistants. The last verdict of each "
+    "question is in its title.",
     "bulk_import_logs": "The log of imports of users.",
     "audit_log": "LAMB's own audit log.",
     "config": "Settings of LAMB's server. Set Heddle's by its environment.",
@@ -41,6 +41,9 @@ _WITHOUT_EFFECT = {
     "creator_users": {"user_config", "lti_user_id", "auth_provider", "password_hash", "role"},
     "assistant_usage_totals": {"total_tokens_total", "updated_at"},
     "prompt_templates": {"metadata", "updated_at"},
+    "assistant_test_scenarios": {
+        *("description", "scenario_type", "tags", "created_by", "updated_at"),
+    },
     "knowledge_stores": {"chunking_strategy", "chunking_params", "vector_db_backend", "status"},
 }
 """Columns of imported tables that an import does not need."""
