@@ -45,6 +45,7 @@ from heddle_migration_service.batch_jobs.work import Work
 from heddle_migration_service.following import Follower
 from heddle_migration_service.jobs import JobRunner
 from heddle_migration_service.knowledge.copying import KnowledgeCopy
+from heddle_migration_service.knowledge.libraries import LibraryReader
 from heddle_migration_service.knowledge.reading import LambReader
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.lamb.assistant_shares import Sharing
@@ -90,6 +91,16 @@ class MigrationSettings(EgressSettings):
         default="",
         description="The address of LAMB's knowledge-base server, its LAMB_KB_SERVER, which "
         "`heddle import-lamb --knowledge` reads. Organisations of LAMB may name their own.",
+    )
+    lamb_library_url: ServerAddress = Field(
+        default="",
+        description="The address of LAMB's library server, its LAMB_LIBRARY_SERVER, whose "
+        "libraries `heddle import-lamb --knowledge` copies. Organisations of LAMB may name their "
+        "own.",
+    )
+    lamb_library_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="The key of that server, LAMB's LAMB_LIBRARY_TOKEN. Sent to no other.",
     )
     lamb_kb_token: SecretStr = Field(
         default=SecretStr(""),
@@ -154,14 +165,22 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
             questions_pb2_grpc.QuestionServiceStub(assistants),
         )
         importer = LambImport(
-            lamb_database, settings.lamb_prefix, batches, sharing, operators, (links, contents)
+            lamb_database,
+            settings.lamb_prefix,
+            batches,
+            sharing,
+            operators,
+            (links, contents),
+            LambServer(settings.lamb_library_url, settings.lamb_library_token.get_secret_value()),
         )
     async with AsyncExitStack() as exits:
         http = await exits.enter_async_context(new_client(_KB_SECONDS, proxies=settings.proxies))
         guarded_http = await exits.enter_async_context(
             new_client(_KB_SECONDS, Egress(settings.private_networks), proxies=settings.proxies)
         )
-        knowledge = KnowledgeCopy(peers.knowledge, LambReader(http, guarded_http))
+        knowledge = KnowledgeCopy(
+            peers.knowledge, LambReader(http, guarded_http), LibraryReader(http, guarded_http)
+        )
         work = Work(batches, importer, knowledge)
         runner = JobRunner(jobs_pb2_grpc.JobServiceStub(assistants), credentials, work)
         await exits.enter_async_context(in_background(runner.run()))

@@ -17,9 +17,9 @@ from heddle_runtime.errors import AlreadyExistsError, InvalidRequestError
 from heddle_migration_service.lamb import assistants, users
 from heddle_migration_service.lamb.chats import conversation
 from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
+from heddle_migration_service.lamb.scenarios import saved_question, verdict
 from heddle_migration_service.lamb.stored_rows import as_owner, stored_rows
 from heddle_migration_service.lamb.tables import LambTables
-from heddle_migration_service.lamb.scenarios import saved_question, verdict
 from heddle_migration_service.lamb.values import LambRow
 from heddle_migration_service.lti.stored_links import Imported, LtiTexts
 

@@ -70,6 +70,7 @@ class LambImport:
         sharing: Sharing,
         operators: LambServer = NO_SERVER,
         more: Sequence[MoreRows] = (),
+        library: LambServer = NO_SERVER,
     ) -> None:
         """Set up an import.
 
@@ -80,7 +81,9 @@ class LambImport:
             sharing: Shares the assistants that are new.
             operators: The knowledge-base server of organisations that name none.
             more: Import other tables after that.
+            library: The library server of organisations that name none.
         """
+        self._library = library
         self._more = more
         self._operators = operators
         self._path = path.absolute()
@@ -116,8 +119,10 @@ class LambImport:
                         async for response in responses:
                             yield response
                 columns = {it.source: it.columns for it in _KINDS} | {**CONTENT_COLUMNS}
-                left = await left_behind(tables, columns)
-                registry = await lamb_registry(tables, slugs, self._operators) if copy else None
+                left, registry = await left_behind(tables, columns), None
+                if copy:
+                    servers = self._operators, self._library
+                    registry = await lamb_registry(tables, slugs, *servers)
         if copy and registry:  # may take hours, in which LAMB writes its database
             async with aclosing(copy(registry, left, dry_run=dry_run)) as responses:
                 async for response in responses:
