@@ -156,13 +156,15 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
     operators = LambServer(settings.lamb_kb_url, settings.lamb_kb_token.get_secret_value())
     if lamb_database := settings.lamb_database or settings.followed_database:
         sharing = Sharing(sharing_pb2_grpc.SharingServiceStub(assistants))
-        texts = LtiTexts(account_stub(assistants), credentials)
+        accounts = account_stub(assistants)
+        texts = LtiTexts(accounts, credentials)
         links = LinkImport(texts, Courses(group_pb2_grpc.GroupServiceStub(assistants), texts))
         contents = ContentImport(
             texts,
             prompts_pb2_grpc.PromptServiceStub(assistants),
             conversation_pb2_grpc.ConversationServiceStub(assistants),
             questions_pb2_grpc.QuestionServiceStub(assistants),
+            accounts,
         )
         importer = LambImport(
             lamb_database,

@@ -12,6 +12,7 @@ import pytest
 from assistants.both_services import both_services
 from assistants.serving import SECRET
 from google.protobuf.message import Message
+from heddle.account.v1 import account_pb2, account_pb2_grpc
 from heddle.assistant.v1 import (
     prompts_pb2,
     prompts_pb2_grpc,
@@ -36,7 +37,7 @@ EARLIER = int(time.time()) - 100 * 86_400
 ANA, BO = "ana@example.org", "bo@example.org"
 SERVICES = [
     service
-    for contract in (pb, prompts_pb2, conversation_pb2, questions_pb2)
+    for contract in (pb, prompts_pb2, conversation_pb2, questions_pb2, account_pb2)
     for service in contract.DESCRIPTOR.services_by_name.values()
 ]
 
@@ -92,6 +93,17 @@ def written(path: Path) -> Lamb:
         {"id": "e2", "test_run_id": "r1", "verdict": "bad", "created_at": "2026-05-01"},
         {"id": "e3", "test_run_id": "r2", "verdict": "mixed", "created_at": "2026-05-03"},
     )
+    results = [
+        {"email": "New@example.org", "name": "New", "status": "failed", "user_id": None},
+        {"email": BO, "name": "Bo", "status": "failed", "user_id": None},
+        {"email": "left@example.org", "name": "Left", "status": "success", "user_id": 77},
+    ]
+    lamb.add(
+        "bulk_import_logs",
+        {"id": 1, "details": json.dumps({"filename": "class.json", "results": results})},
+        {"id": 2, "operation_type": "user_activation", "details": '{"results": {"success": [1]}}'},
+        {"id": 3, "details": "{broken"},
+    )
     return lamb
 
 
@@ -137,6 +149,14 @@ class Here:
         request = questions_pb2.GetQuestionsRequest(id="42")
         saved = (await self.ask(email, stub.GetQuestions, request)).questions
         return [(each.title, each.text, each.expected) for each in saved]
+
+    async def users(self) -> dict[str, tuple[str, bool]]:
+        """Return the roles of the users of the organisation, and whether they are disabled."""
+        stub = account_pb2_grpc.AccountServiceStub(self.channel)
+        request = account_pb2.ListUsersRequest(organization="uni")
+        with calling_as(Caller("", Identity("root", scopes=("admin",)))):
+            users = (await stub.ListUsers(request, **new_call_options(20))).users
+        return {each.email: (each.role, each.disabled) for each in users}
 
     async def chats(self, email: str, **query: Any) -> list[conversation_pb2.Conversation]:
         """Return the conversations in somebody's list."""
@@ -204,6 +224,7 @@ async def test_what_was_imported_once_stays_as_its_owner_changed_it(here: Here) 
     assert len(await here.chats(ANA)) == 1
     assert again.counts["assistant_test_scenarios"] == (4, 0, 2, 2)
     assert len(await here.questions(ANA)) == 2
+    assert again.counts["bulk_import_logs"] == (3, 0, 2, 1)
     assert [each.title for each in await here.prompts(ANA)] == ["Kinder"]
 
 
@@ -280,3 +301,17 @@ async def test_tests_are_saved_questions_of_the_assistant(here: Here) -> None:
         "Answers of tests of assistants. The questions are imported.",
     )
     assert "in its title" in left["assistant_test_evaluations"][1]
+
+
+async def test_users_of_lists_whom_lamb_could_not_create_are_disabled_users(here: Here) -> None:
+    dry = await here.run(dry_run=True)
+    report = await here.run()
+    for each in (dry, report):
+        assert each.counts["bulk_import_logs"] == (3, 2, 0, 1)
+        assert each.notes("bulk_import_logs", 1).endswith("new@example.org.")
+        assert "cannot be read" in each.error("bulk_import_logs", 3)
+    assert await here.users() == {
+        ANA: ("creator", False),
+        BO: ("creator", False),
+        "new@example.org": ("member", True),
+    }

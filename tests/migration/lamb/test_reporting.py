@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 NOT_IMPORTED = (
     *("aac_sessions", "assistant_quota_alerts", "assistant_test_evaluations"),
-    *("assistant_test_runs", "audit_log", "bulk_import_logs"),
+    *("assistant_test_runs", "audit_log"),
     *("collections", "config", "kb_content_links", "libraries", "library_items"),
     *("lti_activity_users", "lti_identity_links", "lti_users", "model_permissions"),
     "usage_logs",

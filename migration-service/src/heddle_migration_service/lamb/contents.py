@@ -6,6 +6,8 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 
+from heddle.account.v1 import account_pb2
+from heddle.account.v1.account_pb2_grpc import AccountServiceAsyncStub
 from heddle.assistant.v1 import prompts_pb2, questions_pb2
 from heddle.assistant.v1.prompts_pb2_grpc import PromptServiceAsyncStub
 from heddle.assistant.v1.questions_pb2_grpc import QuestionServiceAsyncStub
@@ -13,6 +15,7 @@ from heddle.conversation.v1.conversation_pb2_grpc import ConversationServiceAsyn
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_runtime.contract.email_address import canonical_email
 from heddle_runtime.errors import AlreadyExistsError, InvalidRequestError
+from heddle_runtime.identity.permissions import scopes_of
 
 from heddle_migration_service.lamb import assistants, users
 from heddle_migration_service.lamb.chats import conversation
@@ -20,11 +23,12 @@ from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.scenarios import saved_question, verdict
 from heddle_migration_service.lamb.stored_rows import as_owner, stored_rows
 from heddle_migration_service.lamb.tables import LambTables
+from heddle_migration_service.lamb.users import missing_users
 from heddle_migration_service.lamb.values import LambRow
 from heddle_migration_service.lti.stored_links import Imported, LtiTexts
 
 _TEMPLATES, _CHATS = "prompt_templates", "lamb_chats"
-_SCENARIOS = "assistant_test_scenarios"
+_SCENARIOS, _USER_LISTS = "assistant_test_scenarios", "bulk_import_logs"
 CONTENT_COLUMNS: Mapping[str, Sequence[str]] = {
     _TEMPLATES: (
         *("name", "owner_email", "description", "system_prompt", "prompt_template"),
@@ -32,10 +36,13 @@ CONTENT_COLUMNS: Mapping[str, Sequence[str]] = {
     ),
     _CHATS: ("title", "user_id", "assistant_id", "chat", "archived", "created_at", "updated_at"),
     _SCENARIOS: ("title", "assistant_id", "messages", "expected_behavior", "created_at"),
+    _USER_LISTS: ("admin_email", "operation_type", "organization_id", "details", "created_at"),
 }
 """What is read of each table. People know its rows by the first column."""
 _BRACES = re.compile(r"\{(?:user_input|context)\}|[{}]")
 _PAGE = 1000
+_ACTOR = "migration"
+_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,7 @@ class ContentImport:
     prompts: PromptServiceAsyncStub
     conversations: ConversationServiceAsyncStub
     questions: QuestionServiceAsyncStub
+    accounts: AccountServiceAsyncStub
 
     async def run(
         self, tables: LambTables, slugs: OrganizationSlugs, *, dry_run: bool
@@ -77,6 +85,7 @@ class ContentImport:
             _TEMPLATES: self._store_template,
             _CHATS: self._store_chat,
             _SCENARIOS: self._store_scenario,
+            _USER_LISTS: self._store_user_list,
         }
         for table, columns in CONTENT_COLUMNS.items():
             store = partial(self._store, source, table, stores[table])
@@ -140,6 +149,33 @@ class ContentImport:
                 id=str(number), questions=[*stored.questions, question], etag=stored.etag
             )
             await as_owner(*owner, self.questions.UpdateQuestions, update)
+
+    async def _store_user_list(self, source: _Source, row: LambRow) -> None:
+        """Store the users of a list whose accounts LAMB could not create, as disabled ones."""
+        organization, added = source.slugs.of(row), list[str]()
+        for email, name in missing_users(row):
+            known = await source.tables.matching(users.TABLE, "user_email", {email}, ())
+            if known or email in added:
+                continue
+            added.append(email)
+            request = account_pb2.PutUserRequest(
+                organization=organization,
+                email=email,
+                name=name,
+                role="member",
+                disabled=True,
+                only_new=True,
+            )
+            if not source.dry_run:
+                with suppress(AlreadyExistsError):
+                    method, scopes = self.accounts.PutUser, scopes_of("admin")
+                    await as_owner(_ACTOR, organization, method, request, scopes)
+        if added:
+            row.notes.append(
+                "LAMB could not create the accounts of these users of the list. They are here, "
+                f"disabled and without a role: {', '.join(added[:_NAMED])}"
+                + (f" and {len(added) - _NAMED} more." if added[_NAMED:] else ".")
+            )
 
     async def _has(self, owner: tuple[str, str], prompt: prompts_pb2.Prompt) -> bool:
         """Return whether an import that was interrupted has stored a prompt."""

@@ -12,7 +12,7 @@ _IMPORTED = frozenset(
         *("assistant_publish", "rubrics", "kb_registry", "model_pricing"),
         *("assistant_usage_totals", "knowledge_stores", "assistant_shares", "lti_activities"),
         *("lti_activity_assistants", "lti_global_config", "lti_creator_keys"),
-        *("prompt_templates", "lamb_chats", "assistant_test_scenarios"),
+        *("prompt_templates", "lamb_chats", "assistant_test_scenarios", "bulk_import_logs"),
     }
 )
 _MEANINGS: Mapping[str, str] = {
@@ -22,7 +22,6 @@ _MEANINGS: Mapping[str, str] = {
     "assistant_test_runs": "Answers of tests of assistants. The questions are imported.",
     "assistant_test_evaluations": "Judgements of tests of assistants. The last verdict of each "
     "question is in its title.",
-    "bulk_import_logs": "The log of imports of users.",
     "audit_log": "LAMB's own audit log.",
     "config": "Settings of LAMB's server. Set Heddle's by its environment.",
     "libraries": "Libraries of documents. `heddle import-lamb --knowledge` copies them.",
@@ -41,6 +40,7 @@ _WITHOUT_EFFECT = {
     "creator_users": {"user_config", "lti_user_id", "auth_provider", "password_hash", "role"},
     "assistant_usage_totals": {"total_tokens_total", "updated_at"},
     "prompt_templates": {"metadata", "updated_at"},
+    "bulk_import_logs": {"admin_user_id", "total_count", "success_count", "failure_count"},
     "assistant_test_scenarios": {
         *("description", "scenario_type", "tags", "created_by", "updated_at"),
     },

@@ -63,13 +63,14 @@ async def as_owner(
     organization: str,
     method: Callable[..., Awaitable[ResponseT]],
     request: Message,
+    scopes: Sequence[str] = (ADMIN,),
 ) -> ResponseT:
-    """Call a service in the name of a user.
+    """Call a service in the name of a user, with the rights that an import needs.
 
     Raises:
         HeddleError: The call fails.
     """
-    with calling_as(on_behalf_of(Identity(owner, organization, (ADMIN,)))):
+    with calling_as(on_behalf_of(Identity(owner, organization, tuple(scopes)))):
         try:
             return await method(request, **new_call_options(_TIMEOUT_SECONDS))
         except grpc.aio.AioRpcError as error:
