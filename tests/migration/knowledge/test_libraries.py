@@ -76,7 +76,7 @@ async def library_server(*, has_folders: bool = True) -> AsyncIterator[str]:
 
 
 def with_libraries(path: Path) -> Lamb:
-    """Make a LAMB with a shared library of Bo, one of nobody, and no knowledge-base server."""
+    """Make a LAMB with a shared library of Bo, and one without an owner."""
     lamb = filled(path)
     with lamb.open() as connection:
         connection.execute(f"CREATE TABLE LAMB_libraries {LIBRARIES}")

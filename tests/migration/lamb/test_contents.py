@@ -85,6 +85,11 @@ def written(path: Path) -> Lamb:
         {"id": "s2", "title": "Several", "messages": json.dumps(several)},
         {"id": "s3", "title": "Nothing", "messages": "{broken"},
         {"id": "s4", "title": "Gone", "messages": json.dumps([question]), "assistant_id": 99},
+        {
+            "id": "s5",
+            "title": "Long",
+            "messages": json.dumps([question | {"content": "x" * 10_001}]),
+        },
     )
     lamb.add("assistant_test_runs", {"id": "r1", "scenario_id": "s1"}, {"id": "r2"})
     lamb.add(
@@ -159,7 +164,7 @@ class Here:
         return {each.email: (each.role, each.disabled) for each in users}
 
     async def chats(self, email: str, **query: Any) -> list[conversation_pb2.Conversation]:
-        """Return the conversations in somebody's list."""
+        """Return the conversations in a user's list."""
         stub = conversation_pb2_grpc.ConversationServiceStub(self.channel)
         request = conversation_pb2.ListConversationsRequest(**query)
         return list((await self.ask(email, stub.ListConversations, request)).conversations)
@@ -222,7 +227,7 @@ async def test_what_was_imported_once_stays_as_its_owner_changed_it(here: Here) 
     assert again.counts["prompt_templates"] == (3, 0, 2, 1)
     assert again.counts["lamb_chats"] == (6, 0, 3, 3)
     assert len(await here.chats(ANA)) == 1
-    assert again.counts["assistant_test_scenarios"] == (4, 0, 2, 2)
+    assert again.counts["assistant_test_scenarios"] == (5, 0, 2, 3)
     assert len(await here.questions(ANA)) == 2
     assert again.counts["bulk_import_logs"] == (3, 0, 2, 1)
     assert [each.title for each in await here.prompts(ANA)] == ["Kinder"]
@@ -238,6 +243,7 @@ async def test_chats_are_conversations_that_their_owners_read(here: Here) -> Non
     assert errors.keys() == {"chat-2", "chat-3", "chat-4"}
     assert "no user" in errors["chat-2"]
     assert "no messages" in errors["chat-3"]
+    assert "older than the 365 days" in errors["chat-4"]
     [chat] = await here.chats(ANA, text="opening")
     assert (chat.title, chat.assistant, chat.read_only) == ("Sheds", "lamb_assistant.42", True)
     assert (chat.create_time.seconds, chat.update_time.seconds) == (EARLIER, EARLIER + 20)
@@ -285,8 +291,8 @@ async def test_an_imported_conversation_is_read_only(here: Here) -> None:
 async def test_tests_are_saved_questions_of_the_assistant(here: Here) -> None:
     dry = await here.run(dry_run=True)
     report = await here.run()
-    for each in (dry, report):
-        assert each.counts["assistant_test_scenarios"] == (4, 2, 0, 2)
+    assert dry.counts["assistant_test_scenarios"] == (5, 3, 0, 2)  # lengths show later
+    assert report.counts["assistant_test_scenarios"] == (5, 2, 0, 3)
     assert await here.questions(ANA) == [
         ("Warp (good)", "What is warp?", "threads\nlengthwise"),
         ("Several", "Why?", ""),
@@ -295,6 +301,7 @@ async def test_tests_are_saved_questions_of_the_assistant(here: Here) -> None:
     errors = report.findings["assistant_test_scenarios"]
     assert "no question" in errors["s3"].error.message
     assert "no such assistant" in errors["s4"].error.message
+    assert "at most 10000 characters" in errors["s5"].error.message
     left = report.left_behind
     assert left["assistant_test_runs"] == (
         2,

@@ -173,7 +173,7 @@ class ContentImport:
         if added:
             row.notes.append(
                 "LAMB could not create the accounts of these users of the list. They are here, "
-                f"disabled and without a role: {', '.join(added[:_NAMED])}"
+                f"as disabled members: {', '.join(added[:_NAMED])}"
                 + (f" and {len(added) - _NAMED} more." if added[_NAMED:] else ".")
             )
 

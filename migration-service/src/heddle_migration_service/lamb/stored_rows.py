@@ -47,6 +47,8 @@ async def stored_rows(
                 except HeddleError as error:
                     progress.refused += 1
                     finding.error.CopyFrom(to_status(error))
+                    wrong = (f" {it.field} {it.description}." for it in error.violations)
+                    finding.error.message += "".join(wrong)
                 else:
                     progress.changed += is_new
                     progress.unchanged += not is_new

@@ -113,8 +113,10 @@ class Conversations:
             InvalidRequestError: It would expire at once.
         """
         days = self._days_of(owner)
-        what = f"is older than the {days} days for which the organisation stores conversations"
-        require(updated_at + days * _DAY > now(), "origin.update_time", what)
+        if updated_at + days * _DAY <= now():
+            raise InvalidRequestError(
+                f"It is older than the {days} days for which the organisation stores conversations."
+            )
         place = f"{owner.organization_id} {owner.email} {origin}"
         identifier = f"conv_{hashlib.sha256(place.encode()).hexdigest()[:32]}"
         if await connection.scalar(select(_C.id).where(_C.id == identifier)):

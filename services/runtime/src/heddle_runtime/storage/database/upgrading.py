@@ -159,9 +159,8 @@ def _refuse_strangers(
     for revision in set(heads) - revisions:
         if revision < (first := str(known.get_base())):
             raise UnusableDatabaseError(
-                f"The database {name} is of a Heddle before the first release: it is at revision "
-                f"{revision!r}, and this one needs {first!r}. Start a Heddle that knows both, "
-                "which upgrades it, and then this one; or name an empty database."
+                f"The database {name} is at revision {revision!r}, and this one needs {first!r}. "
+                "Start a Heddle that knows both, which upgrades it, or name an empty database."
             )
         module = schema.module
         hint = f"take the revision back with its `python -m {module} downgrade`, " if module else ""
