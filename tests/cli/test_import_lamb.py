@@ -105,13 +105,13 @@ def test_a_report_names_what_will_not_work_and_what_stays(
         {"id": 8, "name": "1_no", "api_callback": "not-json{"},
     )
     lamb.add("kb_registry", {"kb_id": "1", "kb_name": "Optics"})
-    lamb.add("prompt_templates", {"name": "a"})
+    lamb.add("audit_log", {"action": "a"})
     monkeypatch.delenv("HEDDLE_IDENTITY_SECRET", raising=False)
     with AssistantDatabase(tmp_path).served(lamb_database=lamb.path) as address:
         monkeypatch.setenv("HEDDLE_MIGRATION_ADDRESS", address)
         for name in ("report.json", "report.md"):
             code, out, _ = heddle("import-lamb", "--dry-run", "--report", str(tmp_path / name))
-            assert (code, "prompt_templates: 1 row stays in LAMB" in out) == (0, True)
+            assert (code, "audit_log: 1 row stays in LAMB" in out) == (0, True)
 
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["dry_run"] is True
@@ -124,12 +124,12 @@ def test_a_report_names_what_will_not_work_and_what_stays(
     }
     [incomplete] = report["may_lack_a_part"]
     assert (incomplete["id"], incomplete["name"]) == ("7", "1_*star*")
-    assert [each["table"] for each in report["left_in_lamb"]] == ["prompt_templates"]
+    assert [each["table"] for each in report["left_in_lamb"]] == ["audit_log"]
     page = (tmp_path / "report.md").read_text()
     assert page.startswith("# Import from LAMB (dry run: nothing was written)\n")
     assert "| assistants | 2 | 2 | 0 | 0 |" in page
     assert "- 7 1\\_\\*star\\*: It may answer without a part: LAMB has no collection '17'." in page
-    assert "| prompt\\_templates | 1 |" in page
+    assert "| audit\\_log | 1 |" in page
 
 
 def test_a_service_without_a_lamb_says_what_to_set(

@@ -19,7 +19,7 @@ from docs.shell import run
 from heddle_gateway.auth.oidc.configuration import ProviderConfiguration
 from heddle_migration_service.lti.platforms import PlatformConfiguration
 from integration.whole import Whole, whole
-from lamb_stand_in.rows import hashed, new_database
+from lamb_stand_in.rows import Rows, hashed, new_database
 from lamb_stand_in.school import METADATA
 from lamb_stand_in.server import lamb
 from migration.knowledge.lamb_kb_server import lamb_kb_server
@@ -148,7 +148,8 @@ def lamb_of_the_guide(folder: Path) -> Lamb:
         consumer = {"oauth_consumer_name": f"consumer_{identifier}"}
         tables.add("assistant_publish", {"assistant_id": identifier, **consumer})
     tables.add("kb_registry", {"id": 1, "kb_id": "17", "kb_name": "looms", "owner_user_id": 1})
-    return tables.add("lamb_chats", {"id": "a-chat", "chat": "[]"})
+    Rows(tables.path).store_chat(1, 7, [{"role": "user", "content": "What is a shed?"}])
+    return tables
 
 
 def test_json_and_yaml_fit_the_schema_that_the_page_names() -> None:

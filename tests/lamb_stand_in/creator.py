@@ -122,7 +122,8 @@ class CreatorRoutes:
         messages = [*body["messages"], {"role": "assistant", "content": answer}]
         headers: dict[str, str] = {}
         if body.get("persist_chat", True):
-            chat = self._rows.store_chat(user["id"], messages, body.get("chat_id") or "")
+            chat = body.get("chat_id") or ""
+            chat = self._rows.store_chat(user["id"], row["id"], messages, chat)
             headers["x-chat-id"] = chat
         if not body.get("stream"):
             chat_id = headers.get("x-chat-id", "")

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from migration.lamb.lamb_database import METERED, Lamb
+from migration.lamb.lamb_database import CONTENTS, METERED, Lamb
 
 DELETED_OWNER = "deleted_assistant@owi.com"
 _ROUNDS = 1000
@@ -30,7 +30,7 @@ _PUBLISHED = """SELECT a.*, p.group_id, p.group_name, p.oauth_consumer_name,
 
 def new_database(path: Path) -> Lamb:
     """Make a database of today's LAMB with an organisation."""
-    tables = Lamb(path).make(METERED)
+    tables = Lamb(path).make({**METERED, **CONTENTS})
     return tables.add("organizations", {"id": 1, "slug": "uni", "name": "The University"})
 
 
@@ -114,19 +114,28 @@ class Rows:
                 (published, int(time.time()), identifier),
             )
 
-    def store_chat(self, user: int, messages: list[dict[str, Any]], chat: str = "") -> str:
+    def store_chat(
+        self, user: int, assistant: int, messages: list[dict[str, Any]], chat: str = ""
+    ) -> str:
         """Store a chat of LAMB's pages and return its id."""
-        identifier = chat or str(uuid.uuid4())
+        identifier, now = chat or str(uuid.uuid4()), int(time.time())
+        history = {str(n): {**each, "timestamp": now} for n, each in enumerate(messages)}
         with self._writing() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO LAMB_lamb_chats (id, user_id, chat) VALUES (?, ?, ?)",
-                (identifier, user, json.dumps(messages)),
+                "INSERT OR REPLACE INTO LAMB_lamb_chats (id, user_id, assistant_id, chat, "
+                "created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    *(identifier, user, assistant),
+                    *(json.dumps({"history": {"messages": history}}), now, now),
+                ),
             )
         return identifier
 
     def chats(self) -> list[list[dict[str, Any]]]:
         """Return the messages of all chats."""
-        return [json.loads(row["chat"]) for row in self._all("SELECT chat FROM LAMB_lamb_chats")]
+        rows = self._all("SELECT chat FROM LAMB_lamb_chats")
+        histories = [json.loads(row["chat"])["history"]["messages"] for row in rows]
+        return [list(each.values()) for each in histories]
 
     def _one(self, query: str, *values: object) -> dict[str, Any] | None:
         rows = self._all(query, *values)

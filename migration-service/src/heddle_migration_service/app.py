@@ -12,11 +12,16 @@ from heddle.assistant.v1 import (
     following_pb2_grpc,
     jobs_pb2,
     jobs_pb2_grpc,
+    prompts_pb2,
+    prompts_pb2_grpc,
+    questions_pb2,
+    questions_pb2_grpc,
     rows_pb2,
     rows_pb2_grpc,
     sharing_pb2,
     sharing_pb2_grpc,
 )
+from heddle.conversation.v1 import conversation_pb2, conversation_pb2_grpc
 from heddle.group.v1 import group_pb2, group_pb2_grpc
 from heddle.knowledge.v1 import files_pb2, knowledge_pb2
 from heddle.migration.v1 import (
@@ -40,9 +45,11 @@ from heddle_migration_service.batch_jobs.work import Work
 from heddle_migration_service.following import Follower
 from heddle_migration_service.jobs import JobRunner
 from heddle_migration_service.knowledge.copying import KnowledgeCopy
+from heddle_migration_service.knowledge.libraries import LibraryReader
 from heddle_migration_service.knowledge.reading import LambReader
 from heddle_migration_service.lamb import LambImport
 from heddle_migration_service.lamb.assistant_shares import Sharing
+from heddle_migration_service.lamb.contents import ContentImport
 from heddle_migration_service.lamb.knowledge_registry import LambServer
 from heddle_migration_service.lamb.lti_links import LinkImport
 from heddle_migration_service.lti.courses import Courses
@@ -85,6 +92,16 @@ class MigrationSettings(EgressSettings):
         description="The address of LAMB's knowledge-base server, its LAMB_KB_SERVER, which "
         "`heddle import-lamb --knowledge` reads. Organisations of LAMB may name their own.",
     )
+    lamb_library_url: ServerAddress = Field(
+        default="",
+        description="The address of LAMB's library server, its LAMB_LIBRARY_SERVER, whose "
+        "libraries `heddle import-lamb --knowledge` copies. Organisations of LAMB may name their "
+        "own.",
+    )
+    lamb_library_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="The key of that server, LAMB's LAMB_LIBRARY_TOKEN. Sent to no other.",
+    )
     lamb_kb_token: SecretStr = Field(
         default=SecretStr(""),
         description="The key of that server, LAMB's LAMB_KB_SERVER_TOKEN. Sent to no other.",
@@ -111,6 +128,9 @@ async def connect(settings: MigrationSettings) -> AsyncGenerator[Peers]:
             sharing_pb2,
             account_pb2,
             group_pb2,
+            prompts_pb2,
+            conversation_pb2,
+            questions_pb2,
         )
         for service in contract.DESCRIPTOR.services_by_name.values()
     ]
@@ -136,17 +156,33 @@ async def app(settings: MigrationSettings, peers: Peers) -> AsyncGenerator[Seque
     operators = LambServer(settings.lamb_kb_url, settings.lamb_kb_token.get_secret_value())
     if lamb_database := settings.lamb_database or settings.followed_database:
         sharing = Sharing(sharing_pb2_grpc.SharingServiceStub(assistants))
-        texts = LtiTexts(account_stub(assistants), credentials)
+        accounts = account_stub(assistants)
+        texts = LtiTexts(accounts, credentials)
         links = LinkImport(texts, Courses(group_pb2_grpc.GroupServiceStub(assistants), texts))
+        contents = ContentImport(
+            texts,
+            prompts_pb2_grpc.PromptServiceStub(assistants),
+            conversation_pb2_grpc.ConversationServiceStub(assistants),
+            questions_pb2_grpc.QuestionServiceStub(assistants),
+            accounts,
+        )
         importer = LambImport(
-            lamb_database, settings.lamb_prefix, batches, sharing, operators, links
+            lamb_database,
+            settings.lamb_prefix,
+            batches,
+            sharing,
+            operators,
+            (links, contents),
+            LambServer(settings.lamb_library_url, settings.lamb_library_token.get_secret_value()),
         )
     async with AsyncExitStack() as exits:
         http = await exits.enter_async_context(new_client(_KB_SECONDS, proxies=settings.proxies))
         guarded_http = await exits.enter_async_context(
             new_client(_KB_SECONDS, Egress(settings.private_networks), proxies=settings.proxies)
         )
-        knowledge = KnowledgeCopy(peers.knowledge, LambReader(http, guarded_http))
+        knowledge = KnowledgeCopy(
+            peers.knowledge, LambReader(http, guarded_http), LibraryReader(http, guarded_http)
+        )
         work = Work(batches, importer, knowledge)
         runner = JobRunner(jobs_pb2_grpc.JobServiceStub(assistants), credentials, work)
         await exits.enter_async_context(in_background(runner.run()))

@@ -25,6 +25,7 @@ COLUMNS: dict[str, list[str]] = {
 METADATA = json.dumps(
     {"connector": "openai", "llm": "gpt-4o", "rag_processor": "rubric_rag", "rubric_id": "r-good"}
 )
+_OF_GOOD = {"organization_id": 9001, "owner_user_id": 9002}
 GOOD: Mapping[str, dict[str, Any]] = {
     "organizations": {"id": 9001, "slug": "good", "name": "Good"},
     "Creator_users": {"id": 9002, "user_email": "good@example.org", "organization_id": 9001},
@@ -36,8 +37,8 @@ GOOD: Mapping[str, dict[str, Any]] = {
         "api_callback": METADATA,
     },
     "rubrics": {"id": 9004, "rubric_id": "r-good", "rubric_data": "{}", "organization_id": 9001},
-    "kb_registry": {"id": 9005, "kb_id": "kb-good", "kb_name": "Good", "organization_id": 9001},
-    "knowledge_stores": {"id": "ks-good", "name": "Good", "organization_id": 9001},
+    "kb_registry": {"id": 9005, "kb_id": "kb-good", "kb_name": "Good"} | _OF_GOOD,
+    "knowledge_stores": {"id": "ks-good", "name": "Good"} | _OF_GOOD,
     "assistant_usage_totals": {"assistant_id": 9003, "prompt_tokens_total": 5},
 }
 """A row of each table that is imported."""

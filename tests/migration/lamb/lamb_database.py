@@ -72,9 +72,36 @@ LOGS = """(
     model_name TEXT, provider TEXT)"""
 TEMPLATES = """(
     id INTEGER PRIMARY KEY AUTOINCREMENT, organization_id INTEGER NOT NULL,
-    owner_email TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL)"""
-CHATS = """(id TEXT PRIMARY KEY, user_id INTEGER NOT NULL, chat JSON)"""
+    owner_email TEXT NOT NULL, name TEXT NOT NULL, description TEXT, system_prompt TEXT,
+    prompt_template TEXT, is_shared BOOLEAN DEFAULT FALSE, metadata JSON,
+    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    UNIQUE (organization_id, owner_email, name))"""
+CHATS = """(
+    id TEXT PRIMARY KEY, user_id INTEGER NOT NULL, assistant_id INTEGER NOT NULL,
+    title TEXT NOT NULL DEFAULT 'New Chat', created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL, chat JSON NOT NULL DEFAULT '{"history": {"messages": {}}}',
+    archived INTEGER DEFAULT 0)"""
+SCENARIOS = """(
+    id TEXT PRIMARY KEY, assistant_id INTEGER NOT NULL, title TEXT NOT NULL,
+    description TEXT DEFAULT '', scenario_type TEXT DEFAULT 'single_turn', messages TEXT NOT NULL,
+    expected_behavior TEXT DEFAULT '', tags TEXT DEFAULT '[]', created_by TEXT NOT NULL,
+    created_at TIMESTAMP, updated_at TIMESTAMP)"""
+RUNS = """(
+    id TEXT PRIMARY KEY, assistant_id INTEGER NOT NULL, scenario_id TEXT,
+    input_messages TEXT NOT NULL, output TEXT NOT NULL, token_usage TEXT, assistant_snapshot TEXT,
+    model_used TEXT, elapsed_ms REAL, created_at TIMESTAMP)"""
+EVALUATIONS = """(
+    id TEXT PRIMARY KEY, test_run_id TEXT NOT NULL, evaluator TEXT NOT NULL, verdict TEXT,
+    notes TEXT DEFAULT '', dimensions TEXT, confirmed_by_user BOOLEAN, created_at TIMESTAMP)"""
+BULK_LOGS = """(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, organization_id INTEGER NOT NULL,
+    admin_user_id INTEGER, admin_email TEXT NOT NULL, operation_type TEXT NOT NULL,
+    total_count INTEGER NOT NULL, success_count INTEGER NOT NULL, failure_count INTEGER NOT NULL,
+    details JSON, created_at INTEGER NOT NULL)"""
+LIBRARIES = """(
+    id TEXT PRIMARY KEY, organization_id INTEGER NOT NULL, name TEXT NOT NULL, description TEXT,
+    owner_user_id INTEGER NOT NULL, is_shared INTEGER DEFAULT 0, import_config TEXT,
+    status TEXT DEFAULT 'active', created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL)"""
 TODAY = {
     "organizations": ORGANIZATIONS,
     "organization_roles": ROLES,
@@ -87,14 +114,24 @@ TODAY = {
 }
 NEWEST = {**TODAY, "knowledge_stores": STORES}
 """With the registry of LAMB's newest server."""
+CONTENTS = {
+    **TODAY,
+    "prompt_templates": TEMPLATES,
+    "lamb_chats": CHATS,
+    "assistant_test_scenarios": SCENARIOS,
+    "assistant_test_runs": RUNS,
+    "assistant_test_evaluations": EVALUATIONS,
+    "bulk_import_logs": BULK_LOGS,
+    "libraries": LIBRARIES,
+}
+"""With what users write."""
 METERED = {
     **TODAY,
     "model_pricing": PRICING,
     "assistant_usage_totals": TOTALS,
     "assistant_quota_alerts": ALERTS,
     "usage_logs": LOGS,
-    "prompt_templates": TEMPLATES,
-    "lamb_chats": CHATS,
+    "audit_log": "(id INTEGER PRIMARY KEY, action TEXT)",
 }
 """With the tables of LAMB's budgets, and some that no import takes over."""
 PROVIDERS = {"openai": {"api_key": "sk-lambs-own", "base_url": "https://api.example"}}
@@ -124,8 +161,19 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "assistant_usage_totals": {},
     "assistant_quota_alerts": {},
     "usage_logs": {"organization_id": 1, "usage_data": "{}"},
-    "prompt_templates": {"organization_id": 1, "owner_email": "ana@example.org"},
-    "lamb_chats": {"user_id": 1},
+    "prompt_templates": {"organization_id": 1, "owner_email": "Ana@example.org"},
+    "lamb_chats": {"user_id": 1, "assistant_id": 42},
+    "assistant_test_scenarios": {"assistant_id": 42, "created_by": "ana@example.org"},
+    "assistant_test_runs": {"assistant_id": 42, "input_messages": "[]", "output": "…"},
+    "assistant_test_evaluations": {"evaluator": "user"},
+    "bulk_import_logs": {
+        "organization_id": 1,
+        "admin_email": "ana@example.org",
+        "operation_type": "user_creation",
+        **dict.fromkeys(("total_count", "success_count", "failure_count"), 0),
+    },
+    "libraries": {"organization_id": 1, "owner_user_id": 1},
+    "audit_log": {},
 }
 
 

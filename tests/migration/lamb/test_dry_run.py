@@ -30,7 +30,7 @@ async def test_a_dry_run_names_every_assistant_that_will_not_answer(
         row = {"id": number, "name": f"1_{number}", "api_callback": json.dumps(metadata)}
         lamb.add("assistants", row)
     lamb.add("assistants", {"id": 6, "name": "1_6", "api_callback": "not-json{"})
-    lamb.add("lamb_chats", {"id": "a"})
+    lamb.add("audit_log", {"action": "a"})
     monkeypatch.setenv("HEDDLE_MIGRATION_LAMB_DATABASE", str(lamb.path))
     async with whole(tmp_path) as running, browser(running.url) as client:
         job = await finished(client, kind="import", dry_run=True)
@@ -52,7 +52,7 @@ async def test_a_dry_run_names_every_assistant_that_will_not_answer(
     incomplete = {each["id"]: " ".join(each["notes"]) for each in report.json()["may_lack_a_part"]}
     assert incomplete.keys() == {"4"}
     assert "tools[0].type" in incomplete["4"]
-    assert report.json()["left_in_lamb"][0]["table"] == "lamb_chats"
+    assert report.json()["left_in_lamb"][0]["table"] == "audit_log"
     assert page.headers["content-type"].startswith("text/markdown")
     assert "## Assistants that will not answer\n\n- 2 " in page.text
-    assert r"| lamb\_chats | 1 |" in page.text
+    assert r"| audit\_log | 1 |" in page.text

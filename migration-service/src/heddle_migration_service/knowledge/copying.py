@@ -15,11 +15,12 @@ from heddle_runtime.errors import (
 )
 
 from heddle_migration_service.knowledge.file_copy import CopiedFile, FileCopy
+from heddle_migration_service.knowledge.libraries import DOCUMENTS, LIBRARIES, source_of
 from heddle_migration_service.knowledge.moves import COLLECTIONS, LEFT, SERVERS, moved, servers
 from heddle_migration_service.knowledge.owners_files import LAMB_ID, OwnersFiles
 from heddle_migration_service.knowledge.reading import LambFile, LambReader
 from heddle_migration_service.knowledge.sources import Source, Sources, refusal
-from heddle_migration_service.lamb.knowledge_registry import LambRegistry
+from heddle_migration_service.lamb.knowledge_registry import LambRegistry, Library
 
 FILES = "kb_files"
 SERVER = "lamb_server"
@@ -38,10 +39,13 @@ Responses = AsyncGenerator[pb.RunMigrationResponse]
 class KnowledgeCopy:
     """Copies collections. It may run any number of times: what is there is not copied again."""
 
-    def __init__(self, knowledge: grpc.aio.Channel, reader: LambReader) -> None:
+    def __init__(
+        self, knowledge: grpc.aio.Channel, reader: LambReader, library_reader: LambReader
+    ) -> None:
         """Take the way to the knowledge service, and what reads LAMB's servers."""
         self._knowledge = knowledge
         self._reader = reader
+        self._library_reader = library_reader
 
     async def run(
         self,
@@ -60,15 +64,16 @@ class KnowledgeCopy:
             dry_run: Count and report, write nothing.
 
         Raises:
-            NotSetUpError: There is no knowledge-base server.
+            NotSetUpError: There is no knowledge-base server, and no library.
             HeddleError: The knowledge service does not answer.
         """
-        if not registry.servers:
+        if not (registry.servers or registry.libraries):
             raise NotSetUpError(
                 "LAMB's database names no knowledge-base server. Set HEDDLE_MIGRATION_LAMB_KB_URL "
                 "to the address of the server, and HEDDLE_MIGRATION_LAMB_KB_TOKEN to its key."
             )
-        run = _Run(self._knowledge, self._reader, options, dry_run=dry_run)
+        tables = COLLECTIONS, FILES
+        run = _Run(self._knowledge, self._reader, options, tables, dry_run=dry_run)
         run.moved = await moved(self._reader, registry)
         findings = list(servers(registry, run.moved))
         yield pb.RunMigrationResponse(
@@ -91,6 +96,14 @@ class KnowledgeCopy:
         for source in sources:
             async for response in run.copy(source):
                 yield response
+        if registry.libraries:
+            tables, reader = (LIBRARIES, DOCUMENTS), self._library_reader
+            copied = _Run(self._knowledge, reader, options, tables, dry_run=dry_run)
+            for library in registry.libraries:
+                async for response in copied.copy_library(library):
+                    yield response
+            left[:] = [it for it in left if it.table not in tables]
+            left += copied.left()
         left += run.left()
 
 
@@ -102,10 +115,12 @@ class _Run:
         knowledge: grpc.aio.Channel,
         reader: LambReader,
         options: pb.KnowledgeImport,
+        tables: tuple[str, str],
         *,
         dry_run: bool,
     ) -> None:
         self._channel = knowledge
+        self._collection_table, self._file_table = tables
         self._reader = reader
         self._options = options
         self._dry_run = dry_run
@@ -114,6 +129,19 @@ class _Run:
         """The organisations that store new collections in Heddle."""
         self.collections = pb.Progress()
         self.files = pb.Progress()
+
+    async def copy_library(self, library: Library) -> Responses:
+        """Copy a library with its documents."""
+        self.collections.total += 1
+        try:
+            source = source_of(library)
+        except HeddleError as error:
+            self.collections.refused += 1
+            finding = refusal(library.identifier, library.name, error)
+            yield self._of_collections([finding])
+            return
+        async for response in self.copy(source):
+            yield response
 
     async def copy(self, source: Source) -> Responses:
         """Copy one collection with its files."""
@@ -131,20 +159,20 @@ class _Run:
                 collection = await self._created(files, source)
         except HeddleError as error:
             self.collections.refused += 1
-            yield self._response(COLLECTIONS, [refusal(source.lamb.id, name, error)])
+            yield self._of_collections([refusal(source.lamb.id, name, error)])
             return
         self.collections.changed += existing is None
         self.collections.unchanged += existing is not None
         self.files.total += len(lambs)
         is_left = existing is None and self._dry_run and source.owner.organization in self.moved
         left = pb.Finding(id=source.lamb.id, name=name, notes=[LEFT])
-        yield self._response(COLLECTIONS, [left] if is_left else [])
+        yield self._of_collections([left] if is_left else [])
         former = await files.attached(collection.id) if collection else {}
         if collection is None or self._dry_run:
             present = sum(each.id in former for each in lambs)
             self.files.changed += len(lambs) - present
             self.files.unchanged += present
-            yield self._response(FILES, [])
+            yield self._of_files([])
             return
         copy = FileCopy(self._reader, source.server, files, collection.id)
         before = self.files.changed
@@ -155,17 +183,15 @@ class _Run:
                 self._counted(source, each, result, former.get(each.id))
                 for each, result in zip(part, results, strict=True)
             ]
-            yield self._response(FILES, [each for each in findings if each is not None])
+            yield self._of_files([each for each in findings if each is not None])
         if existing is None or self.files.changed > before:
             note = await self._checked(files, collection.id, lambs)
-            yield self._response(
-                COLLECTIONS, [pb.Finding(id=source.lamb.id, name=name, notes=[note])]
-            )
+            yield self._of_collections([pb.Finding(id=source.lamb.id, name=name, notes=[note])])
 
     def left(self) -> list[pb.LeftBehind]:
         """Return which files were not to be copied."""
         return [
-            pb.LeftBehind(table=FILES, rows=rows, meaning=_NOT_COPIED[status])
+            pb.LeftBehind(table=self._file_table, rows=rows, meaning=_NOT_COPIED[status])
             for status, rows in self._not_copied.items()
             if rows
         ]
@@ -192,7 +218,8 @@ class _Run:
         collection = knowledge_pb2.Collection(
             name=f"{plain}-{digest[:_DIGITS]}",
             title=title,
-            settings={LAMB_ID: lamb.id, "shares": "registry"},
+            settings={LAMB_ID: lamb.id} | ({} if source.sharing else {"shares": "registry"}),
+            sharing=source.sharing,
             metadata={key: value for key, value in metadata.items() if value},
             language=self._options.language,
             embedding_model=self._options.embedding_model,
@@ -234,9 +261,15 @@ class _Run:
             f"LAMB has {theirs} passages of them."
         )
 
-    def _response(self, table: str, findings: list[pb.Finding]) -> pb.RunMigrationResponse:
-        progress = self.collections if table == COLLECTIONS else self.files
-        return pb.RunMigrationResponse(table=table, progress=progress, findings=findings)
+    def _of_collections(self, findings: list[pb.Finding]) -> pb.RunMigrationResponse:
+        return pb.RunMigrationResponse(
+            table=self._collection_table, progress=self.collections, findings=findings
+        )
+
+    def _of_files(self, findings: list[pb.Finding]) -> pb.RunMigrationResponse:
+        return pb.RunMigrationResponse(
+            table=self._file_table, progress=self.files, findings=findings
+        )
 
 
 async def _copied(

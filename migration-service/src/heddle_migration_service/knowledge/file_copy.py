@@ -18,6 +18,8 @@ from heddle_migration_service.lamb.knowledge_registry import LambServer
 PLUGIN = "lamb_plugin"
 """The attribute with the plugin that LAMB has read a file with, as the gateway names it."""
 SOURCE = "source_url"
+FOLDER = "folder"
+"""The attribute with the path of the folder of a file."""
 FILENAME = "filename"
 """The attribute with LAMB's name of a file, which may be an address."""
 _DEFAULT_PLUGIN = "simple_ingest"
@@ -126,6 +128,8 @@ def _attributes(file: LambFile) -> dict[str, Any]:
         attributes[FILENAME] = name
     if file.plugin_name and file.plugin_name != _DEFAULT_PLUGIN:
         attributes[PLUGIN] = file.plugin_name[:_ATTRIBUTE_CHARACTERS]
+    if file.folder:
+        attributes[FOLDER] = file.folder[:_ATTRIBUTE_CHARACTERS]
     if source := _source(file):
         attributes[SOURCE] = source
     return attributes

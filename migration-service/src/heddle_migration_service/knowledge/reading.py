@@ -27,14 +27,15 @@ _PAGE = 100
 _ATTEMPTS = 4
 _PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.25, 30.0
 _STATIC = "/static/"
-_SERVER = "LAMB's knowledge-base server"
 
 
-class _Answer(BaseModel):
+class Answer(BaseModel):
+    """What a server of LAMB answers."""
+
     model_config = ConfigDict(coerce_numbers_to_str=True, extra="ignore")
 
 
-class LambCollection(_Answer):
+class LambCollection(Answer):
     """A collection of LAMB's."""
 
     id: str
@@ -44,7 +45,7 @@ class LambCollection(_Answer):
     visibility: str | None = None
 
 
-class LambFile(_Answer):
+class LambFile(Answer):
     """A file of a collection of LAMB's."""
 
     id: str
@@ -56,23 +57,30 @@ class LambFile(_Answer):
     plugin_params: dict[str, Any] | None = None
     status: str = "completed"
     document_count: int = 0
+    folder: str = ""
+    """Of a document of a library: the path of its folder."""
+    place: str = ""
+    """Of a document of a library: its path at the server."""
 
 
-class _CollectionPage(_Answer):
+class _CollectionPage(Answer):
     total: int
     items: list[LambCollection]
 
 
-class _Embeddings(_Answer):
+class _Embeddings(Answer):
     vendor: str = ""
 
 
-class _Text(_Answer):
+class _Text(Answer):
     content: str
 
 
 class LambReader:
     """Reads servers. A request that fails for the moment is repeated."""
+
+    server_name = "LAMB's knowledge-base server"
+    token_setting = "HEDDLE_MIGRATION_LAMB_KB_TOKEN"  # noqa: S105 - a name
 
     def __init__(self, http: httpx.AsyncClient, guarded_http: httpx.AsyncClient) -> None:
         """Take the clients for the operator's server, and for those that organisations name."""
@@ -85,7 +93,7 @@ class LambReader:
             return False
         try:
             body = await self._body(server, "/config/embeddings", attempts=1)
-            return body is not None and _read(_Embeddings, body).vendor == "heddle"
+            return body is not None and self._read(_Embeddings, body).vendor == "heddle"
         except HeddleError:
             return False
 
@@ -101,7 +109,7 @@ class LambReader:
         skip = 0
         while True:
             path = f"/collections?skip={skip}&limit={_PAGE}"
-            page = _read(_CollectionPage, await self._required(server, path))
+            page = self._read(_CollectionPage, await self._required(server, path))
             yield page.items
             skip += _PAGE
             if skip >= page.total or not page.items:
@@ -114,7 +122,7 @@ class LambReader:
             HeddleError: As of `collections`.
         """
         path = f"/collections/{quote(collection, safe='')}/files"
-        files: list[LambFile] = _read(list[LambFile], await self._required(server, path))
+        files: list[LambFile] = self._read(list[LambFile], await self._required(server, path))
         return files
 
     async def content(self, server: LambServer, file: LambFile) -> bytes | None:
@@ -137,12 +145,12 @@ class LambReader:
             HeddleError: As of `collections`.
         """
         body = await self._body(server, f"/files/{quote(file.id, safe='')}/content")
-        return None if body is None else _read(_Text, body).content
+        return None if body is None else self._read(_Text, body).content
 
     async def _required(self, server: LambServer, path: str) -> bytes:
         body = await self._body(server, path)
         if body is None:
-            raise HeddleError(f"{_SERVER} has nothing at {path}.")
+            raise HeddleError(f"{self.server_name} has nothing at {path}.")
         return body
 
     async def _body(self, server: LambServer, path: str, attempts: int = _ATTEMPTS) -> bytes | None:
@@ -153,8 +161,10 @@ class LambReader:
             request = http.build_request("GET", server.url + path, headers=headers)
             pause = _PAUSE_SECONDS * 2**attempt
             try:
-                status, body = await exchange(http, request, _SERVER, max_bytes=_MAX_ANSWER_BYTES)
-                return _checked(status, body)
+                status, body = await exchange(
+                    http, request, self.server_name, max_bytes=_MAX_ANSWER_BYTES
+                )
+                return self._checked(status, body)
             except RemoteUnavailableError as error:
                 if attempt == attempts:
                     raise UnavailableError(str(error)) from error
@@ -164,21 +174,19 @@ class LambReader:
             await asyncio.sleep(min(pause, _MAX_PAUSE_SECONDS))
         raise AssertionError("the last attempt returns or raises")
 
+    def _checked(self, status: int, body: bytes) -> bytes | None:
+        if status == HTTPStatus.NOT_FOUND:
+            return None
+        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+            raise HeddleError(
+                f"{self.server_name} refuses the key ({status}). Set {self.token_setting}."
+            )
+        if status >= HTTPStatus.BAD_REQUEST:
+            raise HeddleError(f"{self.server_name} answered {status}.")
+        return body
 
-def _checked(status: int, body: bytes) -> bytes | None:
-    if status == HTTPStatus.NOT_FOUND:
-        return None
-    if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        raise HeddleError(
-            f"{_SERVER} refuses the key ({status}). Set HEDDLE_MIGRATION_LAMB_KB_TOKEN."
-        )
-    if status >= HTTPStatus.BAD_REQUEST:
-        raise HeddleError(f"{_SERVER} answered {status}.")
-    return body
-
-
-def _read(kind: Any, body: bytes) -> Any:  # noqa: ANN401 - an instance of the kind
-    try:
-        return TypeAdapter(kind).validate_python(json.loads(body))
-    except (ValueError, RecursionError, ValidationError):
-        raise HeddleError(f"The answer of {_SERVER} cannot be read.") from None
+    def _read(self, kind: Any, body: bytes) -> Any:  # noqa: ANN401 - an instance of the kind
+        try:
+            return TypeAdapter(kind).validate_python(json.loads(body))
+        except (ValueError, RecursionError, ValidationError):
+            raise HeddleError(f"The answer of {self.server_name} cannot be read.") from None

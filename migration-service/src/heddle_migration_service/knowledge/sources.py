@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from heddle.knowledge.v1.knowledge_pb2 import SHARING_UNSPECIFIED, Sharing
 from heddle.migration.v1 import migration_pb2 as pb
 from heddle_runtime.errors import HeddleError, InvalidRequestError, to_status
 
@@ -27,6 +28,8 @@ class Source:
     lamb: LambCollection
     owner: LambUser
     title: str
+    sharing: "Sharing.ValueType" = SHARING_UNSPECIFIED
+    """Who may read the copy. Unspecified: whom the registry names."""
 
 
 class Sources:

@@ -3,19 +3,16 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import grpc
 from heddle.assistant.v1 import sharing_pb2 as pb
 from heddle.assistant.v1.sharing_pb2_grpc import SharingServiceAsyncStub
-from heddle_runtime.errors import HeddleError, from_rpc
-from heddle_runtime.identity.call_metadata import calling_as, new_call_options, on_behalf_of
-from heddle_runtime.identity.callers import ADMIN, Identity
+from heddle_runtime.errors import HeddleError
 
 from heddle_migration_service.lamb import users
 from heddle_migration_service.lamb.kinds import Draft
+from heddle_migration_service.lamb.stored_rows import as_owner
 from heddle_migration_service.lamb.tables import LambTables
 
 TABLE = "assistant_shares"
-_TIMEOUT_SECONDS = 30.0
 
 
 async def shares(tables: LambTables, ids: Sequence[int]) -> dict[int | None, list[str]]:
@@ -42,19 +39,17 @@ class Sharing:
 
         One that was here before stays as it is. After an interrupted import, it may have no user.
         """
-        owner = Identity(draft.values["owner"], draft.values["organization"], (ADMIN,))
-        identifier, options = str(draft.id), new_call_options(_TIMEOUT_SECONDS)
+        owner, identifier = (draft.values["owner"], draft.values["organization"]), str(draft.id)
         try:
-            with calling_as(on_behalf_of(owner)):
-                if is_new:
-                    sharing = pb.Sharing(users_who_may_use=emails)
-                    change = pb.UpdateSharingRequest(id=identifier, sharing=sharing)
-                    await self.stub.UpdateSharing(change, **options)
-                    return []
-                request = pb.GetSharingRequest(id=identifier)
-                there = (await self.stub.GetSharing(request, **options)).sharing
-        except grpc.aio.AioRpcError as rpc_error:
-            return [_to_do(emails, from_rpc(rpc_error))]
+            if is_new:
+                sharing = pb.Sharing(users_who_may_use=emails)
+                change = pb.UpdateSharingRequest(id=identifier, sharing=sharing)
+                await as_owner(*owner, self.stub.UpdateSharing, change)
+                return []
+            request = pb.GetSharingRequest(id=identifier)
+            there = (await as_owner(*owner, self.stub.GetSharing, request)).sharing
+        except HeddleError as error:
+            return [_to_do(emails, error)]
         is_shared = there.users_who_may_use or there.users_who_may_edit
         return [] if is_shared else [_to_do(emails)]
 

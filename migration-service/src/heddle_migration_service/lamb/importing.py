@@ -14,6 +14,7 @@ from heddle_runtime.errors import NotFoundError, to_status
 
 from heddle_migration_service.lamb.assistant_shares import Sharing, shares
 from heddle_migration_service.lamb.assistants import ASSISTANTS
+from heddle_migration_service.lamb.contents import CONTENT_COLUMNS
 from heddle_migration_service.lamb.errors import explained
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafts_of
 from heddle_migration_service.lamb.knowledge_bases import KNOWLEDGE_BASES
@@ -25,7 +26,6 @@ from heddle_migration_service.lamb.knowledge_registry import (
 )
 from heddle_migration_service.lamb.knowledge_stores import KNOWLEDGE_STORES
 from heddle_migration_service.lamb.left_behind import left_behind
-from heddle_migration_service.lamb.lti_links import LinkImport
 from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs, organization_slugs
 from heddle_migration_service.lamb.organizations import ORGANIZATIONS, make_unassigned
 from heddle_migration_service.lamb.rubrics import RUBRICS
@@ -52,6 +52,13 @@ class CopyKnowledge(Protocol):
         """Yield the progress."""
 
 
+class MoreRows(Protocol):
+    """Imports some tables, one row after another."""
+
+    def run(self, tables: LambTables, slugs: OrganizationSlugs, *, dry_run: bool) -> Responses:
+        """Yield the progress."""
+
+
 class LambImport:
     """Imports one LAMB database. It may run any number of times, and several times at once."""
 
@@ -62,7 +69,8 @@ class LambImport:
         batches: RowBatches,
         sharing: Sharing,
         operators: LambServer = NO_SERVER,
-        links: LinkImport | None = None,
+        more: Sequence[MoreRows] = (),
+        library: LambServer = NO_SERVER,
     ) -> None:
         """Set up an import.
 
@@ -72,9 +80,11 @@ class LambImport:
             batches: Where the rows go.
             sharing: Shares the assistants that are new.
             operators: The knowledge-base server of organisations that name none.
-            links: Stores the links of learning platforms. If None, they stay in LAMB.
+            more: Import other tables after that.
+            library: The library server of organisations that name none.
         """
-        self._links = links
+        self._library = library
+        self._more = more
         self._operators = operators
         self._path = path.absolute()
         self._prefix = prefix
@@ -104,12 +114,15 @@ class LambImport:
                     async with aclosing(run.rows(kind)) as responses:
                         async for response in responses:
                             yield response
-                if self._links:
-                    async with aclosing(self._links.run(tables, slugs, dry_run=dry_run)) as links:
-                        async for response in links:
+                for more in self._more:
+                    async with aclosing(more.run(tables, slugs, dry_run=dry_run)) as responses:
+                        async for response in responses:
                             yield response
-                left = await left_behind(tables, {it.source: it.columns for it in _KINDS})
-                registry = await lamb_registry(tables, slugs, self._operators) if copy else None
+                columns = {it.source: it.columns for it in _KINDS} | {**CONTENT_COLUMNS}
+                left, registry = await left_behind(tables, columns), None
+                if copy:
+                    servers = self._operators, self._library
+                    registry = await lamb_registry(tables, slugs, *servers)
         if copy and registry:  # may take hours, in which LAMB writes its database
             async with aclosing(copy(registry, left, dry_run=dry_run)) as responses:
                 async for response in responses:

@@ -11,6 +11,10 @@ from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow, settings_member
 
+_KNOWLEDGE, _LIBRARY = ("knowledge_base", "kb_server"), ("library",)
+"""The members of an organisation's settings that name its server, the last one first."""
+_LIBRARIES = "libraries"
+_LIBRARY_COLUMNS = ("name", "description", "owner_user_id", "organization_id", "is_shared")
 _URLS, _TOKENS = ("server_url", "url"), ("api_token", "api_key", "token")
 
 
@@ -50,6 +54,18 @@ class RegisteredCollection:
     owner: LambUser | None
 
 
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library of documents."""
+
+    identifier: str
+    name: str
+    description: str
+    owner: LambUser | None
+    is_shared: bool
+    server: LambServer
+
+
 @dataclass(slots=True)
 class LambRegistry:
     """The registry of collections, and what belongs to it."""
@@ -60,6 +76,7 @@ class LambRegistry:
     """By the identifier that assistants name."""
     servers: dict[str, LambServer] = field(default_factory=dict)
     """By the slug of the organisation. Only of organisations that have one."""
+    libraries: list[Library] = field(default_factory=list)
     operators: LambServer = NO_SERVER
     """The server of organisations that name none."""
     settings: dict[str, str] = field(default_factory=dict)
@@ -68,17 +85,18 @@ class LambRegistry:
 
 
 async def lamb_registry(
-    tables: LambTables, slugs: OrganizationSlugs, operators: LambServer
+    tables: LambTables, slugs: OrganizationSlugs, operators: LambServer, library: LambServer
 ) -> LambRegistry:
     """Read the registry.
 
     Args:
         tables: LAMB's tables.
         slugs: The slugs of its organisations.
-        operators: The server of organisations that name none.
+        operators: The knowledge-base server of organisations that name none.
+        library: The library server of organisations that name none.
     """
     registry = LambRegistry(operators=operators)
-    await _read_servers(registry, tables, slugs)
+    library_servers = await _read_servers(registry, tables, slugs, library)
     async for rows in tables.batches(users.TABLE, ("organization_id", "user_email")):
         for row in rows:
             number, email = row.whole("id"), row.text("user_email") or ""
@@ -95,15 +113,31 @@ async def lamb_registry(
                 registry.users.get(str(row.whole("owner_user_id"))),
             )
     registry.collections.pop("", None)
+    async for rows in tables.batches(_LIBRARIES, _LIBRARY_COLUMNS):
+        registry.libraries += [
+            Library(
+                row.text("id") or "",
+                row.text("name") or "",
+                row.text("description") or "",
+                registry.users.get(str(row.whole("owner_user_id"))),
+                row.flag("is_shared"),
+                library_servers.get(slugs.of(row), library),
+            )
+            for row in rows
+        ]
     return registry
 
 
 async def _read_servers(
-    registry: LambRegistry, tables: LambTables, slugs: OrganizationSlugs
-) -> None:
+    registry: LambRegistry, tables: LambTables, slugs: OrganizationSlugs, library: LambServer
+) -> dict[str, LambServer]:
+    """Read the servers of organisations, and return their library servers."""
+    library_servers: dict[str, LambServer] = {}
     async for rows in tables.batches(organization_slugs.TABLE, ("is_system", "config")):
         for row in rows:
-            server, slug = _server(row, registry.operators), slugs.by_lamb_id[row.whole("id") or 0]
+            slug = slugs.by_lamb_id[row.whole("id") or 0]
+            server = _server(row, registry.operators, _KNOWLEDGE)
+            library_servers[slug] = _server(row, library, _LIBRARY)
             if server.url:
                 registry.servers[slug] = server
             if not row.flag("is_system") and (setting := _setting(row)):
@@ -111,30 +145,31 @@ async def _read_servers(
     open_ones = {(it.url, it.token): it for it in registry.servers.values() if not it.guarded}
     for slug, server in registry.servers.items():  # a new organisation gets the system's server
         registry.servers[slug] = open_ones.get((server.url, server.token), server)
+    return library_servers
 
 
-def _server(row: LambRow, operators: LambServer) -> LambServer:
+def _server(row: LambRow, operators: LambServer, names: tuple[str, ...]) -> LambServer:
     """Return the server of an organisation, as LAMB chooses it."""
-    knowledge = _knowledge(row)
-    url, token = _first(knowledge, _URLS), _first(knowledge, _TOKENS)
+    members = _members(row, names)
+    url, token = _first(members, _URLS), _first(members, _TOKENS)
     if not url:
         return operators
     try:
         url = server_address(url)
     except ValueError as error:
-        return LambServer(url, "", problem=f"The address of its knowledge-base server {error}.")
+        return LambServer(url, "", problem=f"The address of its server {error}.")
     if url == operators.url:
         return operators
     return LambServer(url, token, guarded=not row.flag("is_system"))
 
 
-def _knowledge(row: LambRow) -> dict[str, Any]:
-    knowledge: dict[str, Any] = {}
-    for name in ("knowledge_base", "kb_server"):
+def _members(row: LambRow, names: tuple[str, ...]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for name in names:
         for place in (("setups", "default"), ()):
             member = settings_member(row.text("config"), *place, name)
-            knowledge |= member if isinstance(member, Mapping) else {}
-    return knowledge
+            members |= member if isinstance(member, Mapping) else {}
+    return members
 
 
 def _setting(row: LambRow) -> str:

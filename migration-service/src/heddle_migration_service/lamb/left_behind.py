@@ -12,22 +12,20 @@ _IMPORTED = frozenset(
         *("assistant_publish", "rubrics", "kb_registry", "model_pricing"),
         *("assistant_usage_totals", "knowledge_stores", "assistant_shares", "lti_activities"),
         *("lti_activity_assistants", "lti_global_config", "lti_creator_keys"),
+        *("prompt_templates", "lamb_chats", "assistant_test_scenarios", "bulk_import_logs"),
     }
 )
 _MEANINGS: Mapping[str, str] = {
     "assistant_quota_alerts": "Alerts about budgets. Assistants have notes about their budgets.",
     "usage_logs": "Single requests. Their sums are imported where LAMB has sums.",
-    "prompt_templates": "Texts that authors insert into new prompts. They stay in LAMB's editor.",
-    "lamb_chats": "Conversations of authors in LAMB's editor.",
     "aac_sessions": "Conversations of authors with LAMB's agent that makes assistants.",
-    "assistant_test_scenarios": "Questions of tests of assistants.",
-    "assistant_test_runs": "Answers of tests of assistants.",
-    "assistant_test_evaluations": "Judgements of tests of assistants.",
-    "bulk_import_logs": "The log of imports of users.",
+    "assistant_test_runs": "Answers of tests of assistants. The questions are imported.",
+    "assistant_test_evaluations": "Judgements of tests of assistants. The last verdict of each "
+    "question is in its title.",
     "audit_log": "LAMB's own audit log.",
     "config": "Settings of LAMB's server. Set Heddle's by its environment.",
-    "libraries": "Libraries of documents. The documents are at LAMB's library server.",
-    "library_items": "Documents of libraries. Their contents are at LAMB's library server.",
+    "libraries": "Libraries of documents. `heddle import-lamb --knowledge` copies them.",
+    "library_items": "Documents of libraries. `heddle import-lamb --knowledge` copies them.",
     "kb_content_links": "Documents of libraries that knowledge stores contain.",
     "lti_users": "Learners of links to one assistant. They join its group with their next launch.",
     "lti_activity_users": "Learners of activities. They join its group with their next launch.",
@@ -41,6 +39,11 @@ _UNKNOWN_COLUMN = "Heddle does not know this column."
 _WITHOUT_EFFECT = {
     "creator_users": {"user_config", "lti_user_id", "auth_provider", "password_hash", "role"},
     "assistant_usage_totals": {"total_tokens_total", "updated_at"},
+    "prompt_templates": {"metadata", "updated_at"},
+    "bulk_import_logs": {"admin_user_id", "total_count", "success_count", "failure_count"},
+    "assistant_test_scenarios": {
+        *("description", "scenario_type", "tags", "created_by", "updated_at"),
+    },
     "knowledge_stores": {"chunking_strategy", "chunking_params", "vector_db_backend", "status"},
 }
 """Columns of imported tables that an import does not need."""

@@ -3,11 +3,13 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 
 from heddle.migration.v1 import migration_pb2 as pb
-from heddle_runtime.errors import HeddleError, InvalidRequestError, to_status
+from heddle_runtime.errors import InvalidRequestError
 
 from heddle_migration_service.lamb.organization_slugs import OrganizationSlugs
+from heddle_migration_service.lamb.stored_rows import stored_rows
 from heddle_migration_service.lamb.tables import LambTables
 from heddle_migration_service.lamb.values import LambRow
 from heddle_migration_service.lti import stored_links as stored
@@ -40,26 +42,10 @@ class LinkImport:
     ) -> AsyncGenerator[pb.RunMigrationResponse]:
         """Yield the progress of each table."""
         for table, columns in _TABLES.items():
-            if not await tables.columns(table):
-                continue
-            progress, findings = pb.Progress(), list[pb.Finding]()
-            async with aclosing(tables.batches(table, columns)) as batches:
-                async for rows in batches:
-                    for row in rows:
-                        progress.total += 1
-                        try:
-                            is_new = await self._store(tables, slugs, table, row, dry_run=dry_run)
-                        except HeddleError as error:
-                            progress.refused += 1
-                            name = (row.text(columns[0]) or "")[:200]
-                            finding = pb.Finding(
-                                id=str(row.whole("id")), name=name, error=to_status(error)
-                            )
-                            findings.append(finding)
-                        else:
-                            progress.changed += is_new
-                            progress.unchanged += not is_new
-            yield pb.RunMigrationResponse(table=table, progress=progress, findings=findings)
+            store = partial(self._store, tables, slugs, table, dry_run=dry_run)
+            async with aclosing(stored_rows(tables, table, columns, store)) as responses:
+                async for response in responses:
+                    yield response
 
     async def _store(
         self,

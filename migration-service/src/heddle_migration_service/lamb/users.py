@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 
 from heddle.assistant.v1 import rows_pb2
+from heddle_conversion import MalformedMetadataError, parse
+from heddle_runtime.contract.email_address import canonical_email
+from heddle_runtime.errors import InvalidRequestError
 
 from heddle_migration_service.lamb.kinds import Draft, Kind, drafted, times
 from heddle_migration_service.lamb.organization_slugs import UNASSIGNED, OrganizationSlugs
@@ -64,6 +67,20 @@ async def owner_emails(tables: LambTables, rows: Sequence[LambRow]) -> list[str]
         if not owner:
             row.notes.append("Its owner is no user.")
     return owners
+
+
+def missing_users(row: LambRow) -> list[tuple[str, str]]:
+    """Return the addresses and names in a list of users whose accounts LAMB could not create."""
+    try:
+        results = parse(row.text("details")).get("results")
+    except MalformedMetadataError:
+        raise InvalidRequestError("The list cannot be read.") from None
+    entries = results if isinstance(results, list) else []  # lists of others have no addresses
+    return [
+        (canonical_email(str(each.get("email", ""))), str(each.get("name") or ""))
+        for each in entries
+        if isinstance(each, dict) and each.get("status") == "failed"
+    ]
 
 
 USERS = Kind(TABLE, _COLUMNS, "users", rows_pb2.UserRow, ("email",), _drafts)

@@ -51,6 +51,10 @@ class Used(msgspec.Struct, frozen=True):
     """A launch that was used."""
 
 
+class Imported(msgspec.Struct, frozen=True):
+    """A row that an import has stored: what became of it since stays."""
+
+
 @dataclass(frozen=True, slots=True)
 class LtiTexts:
     """Reads and writes them. A text is known by its type, and by parts that identify it."""

@@ -1,7 +1,7 @@
 """`python -m heddle_assistants.schema`: the revision of the database's tables.
 
 Runs beside the service, with its settings, for instance
-`python -m heddle_assistants.schema downgrade 0001`.
+`python -m heddle_assistants.schema downgrade 0007`.
 """
 
 import asyncio

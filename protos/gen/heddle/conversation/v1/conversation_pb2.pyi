@@ -55,6 +55,7 @@ class Conversation(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
     EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    READ_ONLY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The identifier, which begins with `conv_`. Set by the service."""
     title: _builtins.str
@@ -65,6 +66,8 @@ class Conversation(_message.Message):
     """Whether it is listed before others, and stays beyond the limit of a person's items."""
     archived: _builtins.bool
     """Whether it is left out of lists."""
+    read_only: _builtins.bool
+    """Whether nothing can be added to it, and no item deleted: it has an origin."""
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """The client's own data: at most 16 members, names of at most 64 and values of at most 512
@@ -95,14 +98,49 @@ class Conversation(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
         expire_time: _timestamp_pb2.Timestamp | None = ...,
+        read_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "assistant", b"assistant", "create_time", b"create_time", "expire_time", b"expire_time", "id", b"id", "metadata", b"metadata", "pinned", b"pinned", "title", b"title", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "assistant", b"assistant", "create_time", b"create_time", "expire_time", b"expire_time", "id", b"id", "metadata", b"metadata", "pinned", b"pinned", "read_only", b"read_only", "title", b"title", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Conversation: _TypeAlias = Conversation  # noqa: Y015
+
+@_typing.final
+class Origin(_message.Message):
+    """Where a conversation took place, if not here."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """What identifies it there."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was created."""
+
+    @_builtins.property
+    def update_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was changed last."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        update_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "update_time", b"update_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "id", b"id", "update_time", b"update_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Origin: _TypeAlias = Origin  # noqa: Y015
 
 @_typing.final
 class Item(_message.Message):
@@ -126,7 +164,7 @@ class Item(_message.Message):
     """The response whose input or output it is; empty if it is of none."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was stored."""
+        """When it was stored. A new item of a conversation with an origin may say when it was written."""
 
     @_builtins.property
     def feedback(self) -> Global___Feedback:
@@ -224,23 +262,29 @@ class CreateConversationRequest(_message.Message):
 
     CONVERSATION_FIELD_NUMBER: _builtins.int
     ITEMS_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def conversation(self) -> Global___Conversation:
         """The conversation."""
 
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___Item]:
-        """Its first items, at most 20."""
+        """Its first items, at most 20; with an origin all items."""
+
+    @_builtins.property
+    def origin(self) -> Global___Origin:
+        """Where it took place. The conversation is read-only then."""
 
     def __init__(
         self,
         *,
         conversation: Global___Conversation | None = ...,
         items: _abc.Iterable[Global___Item] | None = ...,
+        origin: Global___Origin | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "origin", b"origin"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "items", b"items"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "items", b"items", "origin", b"origin"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

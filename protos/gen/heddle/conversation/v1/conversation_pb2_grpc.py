@@ -136,7 +136,7 @@ class ConversationServiceServicer:
 
     def CreateConversation(self, request, context):
         """Creates a conversation. Fails with `FAILED_PRECONDITION` and reason `NOT_SET_UP` if the
-        organisation stores no conversations.
+        organisation stores no conversations; with `ALREADY_EXISTS` if the caller has one of its origin.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

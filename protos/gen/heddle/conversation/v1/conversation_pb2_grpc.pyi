@@ -50,7 +50,7 @@ class ConversationServiceStub:
     def __new__(cls, channel: _aio.Channel) -> ConversationServiceAsyncStub: ...
     CreateConversation: _grpc.UnaryUnaryMultiCallable[_conversation_pb2.CreateConversationRequest, _conversation_pb2.CreateConversationResponse]
     """Creates a conversation. Fails with `FAILED_PRECONDITION` and reason `NOT_SET_UP` if the
-    organisation stores no conversations.
+    organisation stores no conversations; with `ALREADY_EXISTS` if the caller has one of its origin.
     """
     GetConversation: _grpc.UnaryUnaryMultiCallable[_conversation_pb2.GetConversationRequest, _conversation_pb2.GetConversationResponse]
     """Gets a conversation."""
@@ -103,7 +103,7 @@ class ConversationServiceAsyncStub(ConversationServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateConversation: _aio.UnaryUnaryMultiCallable[_conversation_pb2.CreateConversationRequest, _conversation_pb2.CreateConversationResponse]  # type: ignore[assignment]
     """Creates a conversation. Fails with `FAILED_PRECONDITION` and reason `NOT_SET_UP` if the
-    organisation stores no conversations.
+    organisation stores no conversations; with `ALREADY_EXISTS` if the caller has one of its origin.
     """
     GetConversation: _aio.UnaryUnaryMultiCallable[_conversation_pb2.GetConversationRequest, _conversation_pb2.GetConversationResponse]  # type: ignore[assignment]
     """Gets a conversation."""
@@ -159,7 +159,7 @@ class ConversationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_conversation_pb2.CreateConversationResponse, _abc.Awaitable[_conversation_pb2.CreateConversationResponse]]:
         """Creates a conversation. Fails with `FAILED_PRECONDITION` and reason `NOT_SET_UP` if the
-        organisation stores no conversations.
+        organisation stores no conversations; with `ALREADY_EXISTS` if the caller has one of its origin.
         """
 
     @_abc_1.abstractmethod

@@ -29,7 +29,7 @@ from heddle_assistants.conversations.items import (
     store,
 )
 from heddle_assistants.conversations.owners import AnyRow, Owner, now, writing
-from heddle_assistants.conversations.store import Conversations, extended, find, row_of
+from heddle_assistants.conversations.store import Conversations, extended, find_open, row_of
 from heddle_assistants.conversations.words import texts_of
 from heddle_assistants.database.schema import conversation_items, conversations, responses
 from heddle_assistants.field_checks import require
@@ -210,7 +210,7 @@ async def _last(
 ) -> str:
     match request.WhichOneof("follows"):
         case "conversation":
-            row = await find(connection, owner, request.conversation)
+            row = await find_open(connection, owner, request.conversation)
             assert owner is not None  # noqa: S101 - something of the caller was found
             if not request.HasField("after"):
                 return str(row.last_item)

@@ -136,7 +136,7 @@ def rows_of(
     for number, item in enumerate(items, owner.last_position + 1):
         body = owner.sealing.seal(item.document_json.encode(), item.id)
         rows.append(
-            owner.row(item.id, now)
+            owner.row(item.id, item.create_time.seconds or now)
             | {
                 "conversation_id": line.conversation,
                 "response_id": line.response,

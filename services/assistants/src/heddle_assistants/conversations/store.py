@@ -1,5 +1,6 @@
 """Conversations: made, listed, searched, changed and deleted by their owners."""
 
+import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,12 @@ from typing import Any, Literal
 from google.protobuf.timestamp_pb2 import Timestamp
 from heddle.conversation.v1 import conversation_pb2 as pb
 from heddle_runtime.contract.paging import page_size, read_token, write_token
-from heddle_runtime.errors import InvalidRequestError, Violation
+from heddle_runtime.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    PermissionDeniedError,
+    Violation,
+)
 from heddle_runtime.identity.call_metadata import Context
 from heddle_runtime.storage.database.engine import Database
 from heddle_runtime.storage.database.prepared import Call, Prepared, execute
@@ -46,6 +52,7 @@ MAX_NEW_ITEMS = 20
 _MAX_SHORT_PAGE, _SHORT_PAGE = 100, 20
 _FLAGS: tuple[Literal["pinned", "archived"], ...] = ("pinned", "archived")
 _METADATA = (16, 64, 512)
+READ_ONLY = "read_only"
 AUTOMATIC = "automatic"
 """The member of the details that says whether the title was made of the first message."""
 _C = conversations.c
@@ -72,22 +79,49 @@ class Conversations:
         self, request: pb.CreateConversationRequest, context: Context
     ) -> pb.CreateConversationResponse:
         """Store a new conversation."""
-        conversation, items = request.conversation, request.items
+        conversation, items, origin = request.conversation, request.items, request.origin
         check(conversation)
-        documents = new_items(items)
+        is_imported = request.HasField("origin")
+        documents = documents_of(items, "items") if is_imported else new_items(items)
         identifier, time = f"conv_{secrets.token_hex(16)}", now()
+        created_at = origin.create_time.seconds or time
+        updated_at = origin.update_time.seconds or created_at
+        details = _details(conversation)
         async with writing(self._database, self._owners) as (connection, owner):
-            last = await add(connection, owner, Line(identifier, "", ""), items, time)
-            values = owner.row(identifier, time) | {
-                "updated_at": time,
+            if is_imported:
+                details[READ_ONLY] = True
+                identifier = await self._imported(connection, owner, origin.id, updated_at)
+            last = await add(connection, owner, Line(identifier, "", ""), items, updated_at)
+            values = owner.row(identifier, created_at) | {
+                "updated_at": updated_at,
                 "pinned": conversation.pinned,
                 "archived": conversation.archived,
                 "last_item": last,
-                **_sealed(owner, identifier, _details(conversation), b"", documents),
+                **_sealed(owner, identifier, details, b"", documents),
             }
             await connection.execute(insert(conversations).values(**values))
             created = self._message(owner, await find(connection, owner, identifier))
         return pb.CreateConversationResponse(conversation=created)
+
+    async def _imported(
+        self, connection: AsyncConnection, owner: Owner, origin: str, updated_at: int
+    ) -> str:
+        """Return the identifier of a new conversation that took place elsewhere.
+
+        Raises:
+            AlreadyExistsError: The owner has it already.
+            InvalidRequestError: It would expire at once.
+        """
+        days = self._days_of(owner)
+        if updated_at + days * _DAY <= now():
+            raise InvalidRequestError(
+                f"It is older than the {days} days for which the organisation stores conversations."
+            )
+        place = f"{owner.organization_id} {owner.email} {origin}"
+        identifier = f"conv_{hashlib.sha256(place.encode()).hexdigest()[:32]}"
+        if await connection.scalar(select(_C.id).where(_C.id == identifier)):
+            raise AlreadyExistsError("The conversation is stored already.")
+        return identifier
 
     async def GetConversation(
         self, request: pb.GetConversationRequest, context: Context
@@ -220,7 +254,7 @@ class Conversations:
         """Delete an item of a conversation."""
         conversation = request.conversation
         async with writing(self._database, self._owners) as (connection, owner):
-            row = await find(connection, owner, conversation)
+            row = await find_open(connection, owner, conversation)
             query = select(*COLUMNS).where(conversation_items.c.conversation_id == conversation)
             await remove_item(connection, owner, await _item(connection, query, request.id))
             rest = await connection.execute(query)
@@ -261,7 +295,6 @@ class Conversations:
     def _message(self, owner: Owner | None, row: AnyRow) -> pb.Conversation:
         assert owner is not None  # noqa: S101 - the row is the owner's
         details = _opened(owner, row)
-        days = self._days if owner.days is None else owner.days
         return pb.Conversation(
             id=row.id,
             title=details["title"],
@@ -271,8 +304,12 @@ class Conversations:
             archived=row.archived,
             create_time=Timestamp(seconds=row.created_at),
             update_time=Timestamp(seconds=row.updated_at),
-            expire_time=Timestamp(seconds=row.updated_at + days * _DAY),
+            expire_time=Timestamp(seconds=row.updated_at + self._days_of(owner) * _DAY),
+            read_only=details.get(READ_ONLY, False),
         )
+
+    def _days_of(self, owner: Owner) -> int:
+        return self._days if owner.days is None else owner.days
 
 
 async def row_of(
@@ -301,14 +338,27 @@ async def find(connection: AsyncConnection, owner: Owner | None, identifier: str
     return await row_of(connection, owner, conversations, "conversation", identifier)
 
 
+async def find_open(connection: AsyncConnection, owner: Owner | None, identifier: str) -> AnyRow:
+    """Return a conversation of the owner to which something can be added. Raises as `row_of`.
+
+    Raises:
+        PermissionDeniedError: It is read-only.
+    """
+    row = await find(connection, owner, identifier)
+    assert owner is not None  # noqa: S101 - something of the caller was found
+    _check_open(_opened(owner, row))
+    return row
+
+
 def extended(
     owner: Owner, row: AnyRow, last: str, documents: Documents, assistant: str = ""
 ) -> tuple[Call, bool]:
     """Return what notes the new last item of a conversation, and the words of new items.
 
-    The second value says whether the title was made of the first message.
+    The second value says whether the title was made of the first message. Raises as `find_open`.
     """
     details = _opened(owner, row)
+    _check_open(details)
     details["assistant"] = assistant or details["assistant"]
     words = owner.sealing.open(row.words, row.id)
     sealed = _sealed(owner, row.id, details, words, documents)
@@ -347,6 +397,13 @@ def _sealed(
 def _opened(owner: Owner, row: AnyRow) -> dict[str, Any]:
     details: dict[str, Any] = json.loads(owner.sealing.open(row.details, row.id))
     return details
+
+
+def _check_open(details: Mapping[str, Any]) -> None:
+    if details.get(READ_ONLY):
+        raise PermissionDeniedError(
+            "The conversation is read-only: it took place in another installation. Begin a new one."
+        )
 
 
 def _first_words(documents: Documents) -> str:

@@ -157,6 +157,11 @@ def _refuse_strangers(
 ) -> None:
     revisions = {revision.revision for revision in known.walk_revisions()}
     for revision in set(heads) - revisions:
+        if revision < (first := str(known.get_base())):
+            raise UnusableDatabaseError(
+                f"The database {name} is at revision {revision!r}, and this one needs {first!r}. "
+                "Start a Heddle that knows both, which upgrades it, or name an empty database."
+            )
         module = schema.module
         hint = f"take the revision back with its `python -m {module} downgrade`, " if module else ""
         raise UnusableDatabaseError(

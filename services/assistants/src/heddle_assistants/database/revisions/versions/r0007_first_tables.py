@@ -3,7 +3,7 @@
 An empty database gets its tables from there. Later revisions change those of earlier releases.
 """
 
-revision = "0001"
+revision = "0007"
 down_revision = None
 
 
