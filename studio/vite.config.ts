@@ -59,9 +59,12 @@ export default defineConfig({
             codeSplitting: {
               // A file for each icon and small component compresses badly, so what nearly the same screens share is one.
               groups: [
+                // SvelteKit's start loads these two, and the rest once it has said which version the studio has.
+                { name: "start", test: /vite\/preload-helper|client\/payload\.js$/, priority: 2 },
                 {
                   // Without it, the first screen loads the icons of all others, in forty files.
-                  name: (id, context) => (isFirst(id, (each) => context.getModuleInfo(each)) ? "first" : null),
+                  name: (id, context) =>
+                    isFirst(id, (each) => context.getModuleInfo(each)) ? "first" : null,
                   priority: 1,
                 },
                 {
