@@ -18,6 +18,26 @@ const withoutAnnouncerStyle: Plugin = {
   },
 };
 
+const FIRST_SCREEN = ["+layout.ts", "(app)/+layout.svelte", "(app)/+layout.ts", "(app)/+page.svelte"].map(
+  (name) => `${import.meta.dirname}/src/routes/${name}`,
+);
+type Module = { importedIds: string[] } | null;
+
+/** Return a function that tells whether the first screen imports a module of the studio or an icon. */
+function inFirstScreen(): (id: string, module: (id: string) => Module) => boolean {
+  const found = new Set<string>();
+  return (id, module) => {
+    const waiting = found.size === 0 ? [...FIRST_SCREEN] : [];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      if (found.has(next)) continue;
+      found.add(next);
+      waiting.push(...(module(next)?.importedIds ?? []));
+    }
+    return found.has(id) && /\/src\/lib\/|@lucide/.test(id);
+  };
+}
+const isFirst = inFirstScreen();
+
 export default defineConfig({
   plugins: [
     withoutAnnouncerStyle,
@@ -39,6 +59,14 @@ export default defineConfig({
             codeSplitting: {
               // A file for each icon and small component compresses badly, so what nearly the same screens share is one.
               groups: [
+                // SvelteKit's start loads these two, and the rest once it has said which version the studio has.
+                { name: "start", test: /vite\/preload-helper|client\/payload\.js$/, priority: 2 },
+                {
+                  // Without it, the first screen loads the icons of all others, in forty files.
+                  name: (id, context) =>
+                    isFirst(id, (each) => context.getModuleInfo(each)) ? "first" : null,
+                  priority: 1,
+                },
                 {
                   name: "shared",
                   test: /@lucide/,

@@ -13,6 +13,7 @@ def test_the_template_is_edited_with_the_keyboard_only(development: Studio) -> N
     identifier = new_assistant(development, "keyboard", tools=tools)
     with development.screen() as screen:
         page = screen.page
+        page.clock.install()
         open_editor(screen, identifier)
         expect(page.get_by_role("button", name="{word_count} Word count")).to_be_visible()
         page.get_by_label("System prompt").focus()
@@ -24,7 +25,7 @@ def test_the_template_is_edited_with_the_keyboard_only(development: Studio) -> N
         expect(completion.get_by_role("option")).to_have_count(3)
         page.keyboard.type("wo")
         expect(completion.get_by_role("option")).to_have_count(1)
-        page.wait_for_timeout(100)  # a completion is not accepted in its first moment
+        page.clock.fast_forward(100)  # a completion is not accepted in its first moment
         page.keyboard.press("Enter")
         expect(template(page)).to_have_text("{user_input} {word_count}")
         page.keyboard.press("Control+z")

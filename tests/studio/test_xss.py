@@ -64,13 +64,15 @@ def test_there_are_sixty_different_payloads() -> None:
     assert len(set(PAYLOADS)) >= 60
 
 
-@pytest.mark.parametrize("payload", [HTML[2], HTML[5]])
-def test_a_payload_in_a_page_without_a_sanitiser_is_noticed(hostile: Studio, payload: str) -> None:
+@pytest.mark.parametrize(("payload", "event"), [(HTML[2], "dialog"), (HTML[5], "request")])
+def test_a_payload_in_a_page_without_a_sanitiser_is_noticed(
+    hostile: Studio, payload: str, event: str
+) -> None:
     with watched(hostile, policy=False) as (page, executed):
         page.goto(f"{hostile.url}/studio/")
         page.get_by_role("heading", level=1).wait_for(state="attached")
-        page.evaluate(_INSERT, payload)
-        page.wait_for_timeout(500)
+        with page.expect_event(event):
+            page.evaluate(_INSERT, payload)
         assert executed != []
 
 

@@ -158,10 +158,9 @@ def tools_check(registry: Registry) -> Check:
             if tool.problem
         ]
         problems = listed([*registry.problems, *failing])
-        # A tool runs in the `service`, or in a `process` of its own.
-        names = (pb.ToolIsolation.Name(each.isolation) for each in registry.descriptions)
-        places = Counter(name.removeprefix("TOOL_ISOLATION_").lower() for name in names)
-        listing = ", ".join(f"{name}: {count} tools" for name, count in sorted(places.items()))
-        return Condition(problems, summary=listing)
+        places = Counter(each.isolation for each in registry.descriptions)
+        counts = f"Tools in the service: {places[pb.TOOL_ISOLATION_SERVICE]}. "
+        counts += f"Tools in processes of their own: {places[pb.TOOL_ISOLATION_PROCESS]}."
+        return Condition(problems, summary=counts)
 
     return check
