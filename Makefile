@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/.installed
 SYNCED := $(VENV)/.synced
 
 # Tests wait for half of their time, and a fork costs nothing (tests/forks.py).
-FORKS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 3, 8))')
+FORKS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 5, 8))')
 # Hundreds of processes start in the tests. Each would compile all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 

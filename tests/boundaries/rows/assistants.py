@@ -142,6 +142,7 @@ def _item(size: int = 2) -> conversation_pb2.Item:
 
 
 _ASSISTANTS, _CONVERSION = "heddle_assistants", "heddle_conversion"
+_ANN = Identity("ann@example.org", "")
 _STORED = f"{_ASSISTANTS}.conversations"
 _GROUPS = f"{_ASSISTANTS}.groups"
 _USAGE = f"{_ASSISTANTS}.usage"
@@ -186,9 +187,11 @@ ROWS: dict[str, Check] = {
     f"{_ASSISTANTS}.accounts.extension_texts.MAX_TEXT": lambda n: extension_texts.check(
         account_pb2.PutExtensionTextRequest(name="x", text="x" * n)
     ),
-    f"{_GROUPS}.store.MAX_TITLE": lambda n: groups.check(_group(title="x" * n)),
-    f"{_GROUPS}.store.MAX_TEACHERS": lambda n: groups.check(_group(teachers=["a@b.example"] * n)),
-    f"{_GROUPS}.store.MAX_ASSISTANTS": lambda n: groups.check(_group(assistants=["1"] * n)),
+    f"{_GROUPS}.store.MAX_TITLE": lambda n: groups.check(_group(title="x" * n), _ANN),
+    f"{_GROUPS}.store.MAX_TEACHERS": lambda n: groups.check(
+        _group(teachers=["a@b.example"] * n), _ANN
+    ),
+    f"{_GROUPS}.store.MAX_ASSISTANTS": lambda n: groups.check(_group(assistants=["1"] * n), _ANN),
     f"{_GROUPS}.members.MAX_ADDED": lambda n: members.check_emails(["a@b.example"] * n),
     f"{_GROUPS}.members.MAX_MEMBERS": members.check_count,
     f"{_GROUPS}.members.MAX_USES": lambda n: _code(uses=n),
